@@ -1,0 +1,98 @@
+"""What the arms of the SD-E² chapter are: the method behind each name, and what is measured on its completions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from explorl.params_model import SDE2Params
+from explorl.papers.method import Method
+from explorl.report.stats import pass_at_k
+from explorl.tasks import Problem
+
+PROPORTIONS = {"acc_strict": "correct_strict", "acc_fallback": "correct_fallback", "s_acc": "chi"}
+"""Metric → the 0/1 component that it is the mean of."""
+
+
+def encoder(params: SDE2Params):
+    """The sentence encoder that the parameters name."""
+    from explorl import encoders
+
+    return encoders.load(params.encoder)
+
+
+def method(params: SDE2Params, arm: str, encode: Callable, seed: int) -> Method:
+    """The method of a trained arm.
+
+    Args:
+        params: of the run.
+        arm: a trained arm's name. ``oc_fa`` and ``oc_fa_sd`` are Table 5's rows: SD-E² with weights set to 0.
+        encode: texts → (n, d) vectors.
+        seed: of the shuffled control.
+    """
+    from explorl.papers import baselines, sde2
+
+    config = params.sde2_config()
+    if arm == "cfl":
+        return baselines.CFL(config, baselines.LengthPenalty(params.length_free_tokens, params.max_completion_tokens),
+                             w_l=params.w_l)
+    if arm == "cfee":
+        return baselines.CFEE(config, w_rd=params.w_rd)
+    if arm == "sde2_shuffled":
+        return baselines.Shuffled(sde2.SDE2(config, encode), component="sd", seed=seed)
+    weights = {"sde2": {}, "oc_fa": {"w_re": 0.0, "w_sd": 0.0}, "oc_fa_sd": {"w_re": 0.0}}[arm]
+    return sde2.SDE2(replace(config, **weights), encode)
+
+
+def measure(params: SDE2Params, problems: Sequence[Problem], groups: Sequence[Sequence[Any]],
+            encode: Callable) -> tuple[dict[str, dict], list[dict]]:
+    """Score sampled completions.
+
+    Args:
+        params: of the run.
+        problems: P problems.
+        groups: P lists of S completions with ``text``, ``ids``, ``truncated``.
+        encode: texts → (n, d) vectors.
+
+    Returns:
+        Metrics, name → ``{"value": …}``, with ``"k"`` of ``"n"`` problems for proportions; and one row per problem:
+        ``key``, ``n`` = S, the number of right completions under each proportion's name, the first text.
+    """
+    from explorl.papers import sde2
+
+    samples = len(groups[0])
+    flat = [completion for group in groups for completion in group]
+    texts = [completion.text for completion in flat]
+    gold = [problem.gold for problem in problems for _ in range(samples)]
+    lengths = np.array([len(completion.ids) for completion in flat])
+    found = sde2.components(texts, gold, encode, params.sde2_config(), lengths=lengths)
+    right = {name: np.asarray(found[key]).reshape(-1, samples).astype(int) for name, key in PROPORTIONS.items()}
+    items = [{"key": p.key, "n": samples, "text": group[0].text} | {name: int(r[i].sum()) for name, r in right.items()}
+             for i, (p, group) in enumerate(zip(problems, groups, strict=True))]
+    metrics = {name: _proportion(r) for name, r in right.items()} | _pass_at(right["acc_strict"])
+    metrics |= {name: {"value": float(value)} for name, value in sde2.metrics(found).items() if name not in metrics}
+    metrics["tokens"] = {"value": float(lengths.mean())}
+    metrics["truncated"] = {"value": float(np.mean([completion.truncated for completion in flat]))}
+    if params.task == "digits":
+        from explorl.tasks import digits
+
+        extra = digits.describe(texts, [problem for problem in problems for _ in range(samples)])
+        metrics |= {name: {"value": float(value)} for name, value in extra.items()}
+    return metrics, items
+
+
+def _proportion(right: np.ndarray) -> dict[str, float | int]:
+    """Mean over problems and samples, and the count on which an interval may rest: at most one per problem."""
+    n = len(right)
+    return {"value": float(right.mean()), "k": round(float(right.mean()) * n), "n": n}
+
+
+def _pass_at(right: np.ndarray) -> dict[str, dict]:
+    """pass@k for k = 2, 4, 8 … up to the samples drawn."""
+    samples = right.shape[1]
+    ks = [2**i for i in range(1, samples.bit_length()) if 2**i <= samples]
+    return {f"pass_at_{k}": {"value": float(np.mean([pass_at_k(samples, int(c), k) for c in right.sum(axis=1)]))}
+            for k in ks}

@@ -1,0 +1,69 @@
+"""Download and cache what real runs need, once, so that they work offline afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from explorl.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model on the hub, at one commit where we know it (``main`` otherwise)."""
+
+    hub: str
+    revision: str = "main"
+    ignore: tuple[str, ...] = ("*.onnx", "*.h5", "*.ot", "*.msgpack", "onnx/*", "openvino/*", "original/*", "*.gguf")
+
+
+MODELS = {
+    "minilm": Model("sentence-transformers/all-MiniLM-L6-v2", "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"),
+    "bge": Model("BAAI/bge-small-en-v1.5"),
+    "e5": Model("intfloat/e5-small-v2"),
+    "qwen2.5-3b": Model("Qwen/Qwen2.5-3B-Instruct", "aa8e72537993ba99e69dfaafa59ed015b17504d1"),
+    "qwen2.5-3b-4bit": Model("unsloth/Qwen2.5-3B-Instruct-unsloth-bnb-4bit"),
+    "llama-3.2-3b-4bit": Model("unsloth/Llama-3.2-3B-Instruct-unsloth-bnb-4bit"),
+    "phi-3.5-mini-4bit": Model("unsloth/Phi-3.5-mini-instruct-bnb-4bit"),
+}
+
+
+def names() -> list[str]:
+    """Everything that has a short name: data sets first."""
+    from explorl.tasks import DATA_SETS
+
+    return [*DATA_SETS, *MODELS]
+
+
+def fetch(name: str, *, download: Callable[..., str] | None = None) -> str:
+    """Download one thing into the hub's cache.
+
+    Args:
+        name: one of :func:`names`, or any hub id of a model, such as ``BAAI/bge-base-en-v1.5``.
+        download: stands in for ``huggingface_hub.snapshot_download``.
+
+    Returns:
+        One line that says what is there now.
+
+    Raises:
+        ConfigError: unknown name, or neither the hub nor a cached copy can be read.
+    """
+    from explorl.tasks import DATA_SETS
+    from explorl.tasks import fetch as fetch_rows
+
+    if name in DATA_SETS:
+        return f"{name}: {fetch_rows(name)} rows"
+    model = MODELS.get(name) or (Model(name) if name.count("/") == 1 and not name.startswith((".", "/", "~")) else None)
+    if model is None:
+        raise ConfigError("name", name, f"one of {', '.join(names())}, or a hub id of the form owner/name")
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        (download or snapshot_download)(model.hub, revision=model.revision, ignore_patterns=list(model.ignore))
+    except (OSError, LocalEntryNotFoundError, HfHubHTTPError) as error:
+        where = "the hub is switched off by HF_HUB_OFFLINE" if os.environ.get("HF_HUB_OFFLINE") else "is there a network?"
+        raise ConfigError("name", name, f"reachable: {model.hub} could not be read ({type(error).__name__}; {where}). "
+                          "Run this where there is one, and copy the hub's cache folder ($HF_HOME)") from error
+    return f"{name}: {model.hub} at {model.revision}"
