@@ -21,6 +21,7 @@ from explorl.train.memory import GIB, Demand, ladder, lora_parameters, memory_pa
 LIMIT_GIB = 14.0
 STEP_SECONDS = (25.0, 60.0)
 EVALUATION_BATCH = 16
+CURVE_PROBLEMS = 64
 MINUTES_BASIS = (
     "an estimate that nobody measured: 25–60 s per prompt group, the spread of published T4 runs with other "
     "settings; evaluation is taken to cost one such step per 16 completions"
@@ -85,7 +86,7 @@ def estimate(params: Any) -> Estimate:
         params: a mapping or an object with the flat names of a params file: ``backbone``, ``lora_r``,
             ``group_size``, ``max_sequence_tokens``, ``max_completion_tokens``, ``steps`` and, optionally,
             ``load_in_4bit``, ``micro_batch``, ``prompts_per_step``, ``arms``, ``seeds``, ``eval_problems``,
-            ``eval_samples``.
+            ``eval_samples``, ``eval_every``.
 
     Raises:
         ConfigError: the backbone's sizes are not known, it needs no GPU, or the completion leaves no room
@@ -127,7 +128,10 @@ def minutes(params: Any) -> tuple[float, float]:
     seeds, arms = len(_get(params, "seeds", [0])), list(_get(params, "arms", ["sde2"]))
     trained = sum(arm not in UNTRAINED_ARMS for arm in arms)
     steps = trained * _get(params, "steps") * _get(params, "prompts_per_step", 1)
-    answers = _get(params, "eval_problems", 0) * _get(params, "eval_samples", 1) * len(arms)
+    every = _get(params, "eval_every", 0)
+    questions = _get(params, "eval_problems", 0) * len(arms)
+    questions += CURVE_PROBLEMS * trained * (_get(params, "steps") // every if every else 0)
+    answers = questions * _get(params, "eval_samples", 1)
     work = seeds * (steps + math.ceil(answers / EVALUATION_BATCH))
     low, high = (work * seconds / 60 for seconds in STEP_SECONDS)
     return low, high

@@ -1,0 +1,91 @@
+"""What a paper reports, as a table, and whether a printed percentage can be a share of the stated test set."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from explorl.errors import ConfigError
+
+COLUMNS = ("table", "model", "row", "metric", "value", "decimals", "n", "count", "low", "high", "status", "source",
+           "note")
+STATUSES = ("printed", "derived", "not_recovered")
+
+
+def load(paper: str) -> pd.DataFrame:
+    """Every reported number of a paper.
+
+    Args:
+        paper: such as ``sde2``.
+
+    Returns:
+        One row per cell with the columns of :data:`COLUMNS`. ``value``, ``low`` and ``high`` are NaN where
+        they are not known; ``n`` and ``count`` are nullable integers; accuracies are in percent, printed
+        with ``decimals`` digits.
+
+    Raises:
+        ConfigError: unknown paper.
+
+    >>> load("sde2").query("table == '1' and row == 'sde2' and metric == 'acc'").value.tolist()
+    [82.03, 75.44, nan]
+    """
+    folder = files("explorl.paper_tables")
+    known = sorted(f.name.removesuffix(".yaml") for f in folder.iterdir() if f.name.endswith(".yaml"))
+    if paper not in known:
+        raise ConfigError("paper", paper, f"one of {', '.join(known)}")
+    cells = yaml.safe_load((folder / f"{paper}.yaml").read_text(encoding="utf-8"))["cells"]
+    frame = pd.DataFrame(cells, columns=list(COLUMNS))
+    frame["decimals"] = frame.decimals.fillna(2)
+    numbers = {"value": float, "low": float, "high": float, "decimals": int, "n": "Int64", "count": "Int64"}
+    return frame.astype(numbers)
+
+
+def achievable(value_pct: float, n: int, decimals: int = 2) -> int | None:
+    """The number k of right answers for which 100·k/n rounds to the printed percentage, or None.
+
+    None means that no number of right answers among ``n`` gives the printed digits: the value is an average,
+    belongs to another n, or is misprinted. Where several k fit, the nearest is given. A value half-way
+    between two roundings fits both.
+
+    Args:
+        value_pct: as printed, in percent.
+        n: size of the test set, ≥ 1.
+        decimals: digits printed after the point, ≥ 0.
+
+    Raises:
+        ConfigError: n < 1 or decimals < 0.
+
+    >>> achievable(82.03, 1319), achievable(75.15, 1319)
+    (1082, None)
+    """
+    if n < 1:
+        raise ConfigError("n", n, "at least 1")
+    if decimals < 0:
+        raise ConfigError("decimals", decimals, "at least 0")
+    k = round(value_pct * n / 100)
+    half_unit = 0.5 * 10.0**-decimals
+    fits = abs(100 * k / n - value_pct) <= half_unit * (1 + 1e-9)
+    return k if fits and 0 <= k <= n else None
+
+
+def audit(frame: pd.DataFrame) -> pd.DataFrame:
+    """The accuracy cells of a paper's table with the k that :func:`achievable` finds at their n.
+
+    Args:
+        frame: as :func:`load` gives it.
+
+    Returns:
+        The rows whose metric is ``acc`` or ``s_acc`` and whose value is known, with ``k`` (nullable integer),
+        ``fits``, and ``below`` and ``above``: the two percentages around the printed one that n allows.
+    """
+    cells = frame[frame.metric.isin(["acc", "s_acc"]) & frame.value.notna() & frame.n.notna()].copy()
+    found = [achievable(v, int(n), int(d)) for v, n, d in zip(cells.value, cells.n, cells.decimals)]
+    exact = cells.value * cells.n.astype(float) / 100
+    cells["k"] = pd.array(found, dtype="Int64")
+    cells["fits"] = cells.k.notna()
+    cells["below"] = 100 * np.floor(exact) / cells.n.astype(float)
+    cells["above"] = 100 * np.ceil(exact) / cells.n.astype(float)
+    return cells
