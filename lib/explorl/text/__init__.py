@@ -1,0 +1,1 @@
+"""From a completion to structure: :mod:`~explorl.text.strategies` and :mod:`~explorl.text.answers`."""
