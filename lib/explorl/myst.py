@@ -90,7 +90,7 @@ def parse_directive(info: str, content: str) -> Directive:
 
 
 def blocks(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield a cell's text as (kind, value): ``directive``, ``label``, ``math`` (label, lines), ``raw`` or ``text``.
+    """Yield a cell's text as (kind, value): ``directive``, ``label``, ``math`` (label or '', TeX), ``raw`` or ``text``.
 
     Raises:
         Unsupported: a directive inside a list or quotation.
@@ -102,7 +102,7 @@ def blocks(text: str) -> Iterator[tuple[str, Any]]:
         if token.level and directive:
             raise Unsupported(f"{token.info.strip()} inside a list or quotation")
         special = {"fence": "raw", "colon_fence": "raw", "html_block": "raw", "math_block_label": "math",
-                   "math_block": "raw", "amsmath": "raw", "myst_target": "label",
+                   "math_block": "math", "amsmath": "raw", "myst_target": "label",
                    "myst_line_comment": "comment", "myst_block_break": "comment"}  # fmt: skip
         if token.level or token.type not in special or token.map is None:
             continue
@@ -143,12 +143,12 @@ def collect(text: str, labels: Labels) -> None:
         if kind == "label":
             pending = value
             continue
-        if kind == "math":
+        if kind == "math" and value[0]:
             labels.number("equation", value[0])
         elif kind == "directive":
             _collect_directive(value, pending, labels)
         elif pending and (heading := re.match(r"#+\s+(.+)", value)):
-            labels.text[pending] = heading[1].strip()
+            labels.text[pending] = heading[1].replace("*", "").strip()
         pending = ""
 
 
@@ -173,12 +173,12 @@ class Links:
     Attributes:
         blob: address of the folder of the chapter in the repository's web pages.
         raw: address of the same folder's files themselves (for images).
-        citations: BibTeX key → (author and year, address).
+        citations: BibTeX key → (author, year, address).
     """
 
     blob: str
     raw: str
-    citations: dict[str, tuple[str, str]]
+    citations: dict[str, tuple[str, str, str]]
 
     @staticmethod
     def join(base: str, path: str) -> str:
@@ -229,7 +229,7 @@ def _role(name: str, content: str, labels: Labels, links: Links) -> str:
         "ref": lambda: title or f"*{labels.text.get(target, target)}*",
         "prf:ref": lambda: title or labels.text.get(target, target),
         "numref": lambda: _numref(title, labels.text.get(target, target)),
-        "doc": lambda: f"[{title or target}]({Links.join(links.blob, target.removesuffix('.md'))}.md)",
+        "doc": lambda: f"[{title or posixpath.basename(target)}]({Links.join(links.blob, target)}.md)",
         "term": lambda: title or target,
         "abbr": lambda: f"{title} ({target})" if title else target,
         "glue:text": lambda: f"`{target.rsplit(':', 1)[0] if ':' in target else target}` (printed above)",
@@ -251,6 +251,7 @@ def _cite(role: str, keys: str, links: Links) -> str:
     for key in (k.strip() for k in keys.split(",")):
         if key not in links.citations:
             raise Unsupported(f"citation {key!r} is not in references.bib")
-        words, url = links.citations[key]
+        who, year, url = links.citations[key]
+        words = f"{who} ({year})" if role == "cite:t" else f"{who}, {year}"
         found.append(f"[{words}]({url})" if url else words)
     return ", ".join(found) if role == "cite:t" else f"({'; '.join(found)})"

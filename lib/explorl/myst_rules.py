@@ -6,6 +6,7 @@ from collections.abc import Callable
 from explorl.myst import ADMONITIONS, Directive, Labels, Links, Unsupported, blocks, inline
 
 Rule = Callable[[Directive, Labels, Links], str]
+DEFINITION = re.compile(r"^(\S.*)\n: +", re.M)
 
 
 def rewrite(text: str, labels: Labels, links: Links) -> str:
@@ -31,7 +32,7 @@ def rewrite(text: str, labels: Labels, links: Links) -> str:
         elif kind == "raw":
             parts.append(value)
         elif kind == "text":
-            parts.append(inline(value, labels, links))
+            parts.append(inline(DEFINITION.sub(r"**\1**: ", value), labels, links))
     return "\n\n".join(part for part in parts if part)
 
 

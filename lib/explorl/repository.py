@@ -88,7 +88,7 @@ class Repository:
         )
 
 
-def _citations(path: Path) -> dict[str, tuple[str, str]]:
+def _citations(path: Path) -> dict[str, tuple[str, str, str]]:
     """Author, year and address of every entry of a BibTeX file."""
     from pybtex.database import parse_file
 
@@ -96,5 +96,5 @@ def _citations(path: Path) -> dict[str, tuple[str, str]]:
     for key, entry in parse_file(str(path)).entries.items():
         names = [" ".join([*p.prelast_names, *p.last_names]) for p in entry.persons.get("author", [])]
         who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
-        found[key] = (f"{who}, {entry.fields['year']}", entry.fields.get("url", ""))
+        found[key] = (who, entry.fields["year"], entry.fields.get("url", ""))
     return found
