@@ -1,6 +1,7 @@
 """Canonical answers, boxes, extraction and symbolic equality."""
 
 import json
+import os
 import threading
 import time
 from fractions import Fraction
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorl.errors import ConfigError
+from explorl.text import math_equality
 from explorl.text.answers import MAX_ANSWER_CHARS, canonical, extract, last_boxed, math_equal, same
 from explorl.text.math_equality import tractable
 
@@ -258,3 +260,23 @@ def test_math_equal_works_in_threads():
     for thread in threads:
         thread.join()
     assert verdicts == dict.fromkeys(range(1, 9), True)
+
+
+def test_math_equal_survives_the_end_of_its_helper():
+    assert math_equal("1/8", "0.125")
+    helper = math_equality._WORKER._process
+    helper.kill()
+    helper.wait()
+    assert math_equal("3/8", "0.375")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_math_equal_in_a_forked_process():
+    assert math_equal("5/8", "0.625")
+    child = os.fork()
+    if child == 0:
+        verdict = math_equal("7/8", "0.875") and not math_equal("7/9", "0.875")
+        math_equality._WORKER._end()
+        os._exit(0 if verdict else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert math_equal("9/8", "1.125")

@@ -106,6 +106,8 @@ class _Worker:
 
     def ask(self, a: str, b: str) -> bool:
         with self._lock:
+            if self._process is not None and self._process.poll() is not None:
+                self._end()  # something else ended it since the last question
             process = self._process = self._process or self._start()
             verdict = ""
             try:
@@ -136,7 +138,12 @@ class _Worker:
 
     def forget(self) -> None:
         """In a forked child: leave the parent's process alone and start an own one when needed."""
+        inherited = self._process
         self.__init__()
+        if inherited is not None:
+            inherited.stdin.close()
+            inherited.stdout.close()
+            inherited.returncode = 0  # not this process's child: nothing to wait for
 
 
 _WORKER = _Worker()

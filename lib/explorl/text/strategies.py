@@ -109,9 +109,10 @@ def parse(text: str, *, max_strategies: int | None = None, dup_key: str = "block
     Raises:
         ConfigError: on an unknown ``dup_key`` or a ``max_strategies`` below 1.
 
-    >>> parsed =
-    parse("<strategy><reasoning>add</reasoning><strategy_outcome>7</strategy_outcome></strategy>") >>>
-    parsed.strategies, parsed.final, parsed.source ([('add', '7')], '7', 'SO')
+    >>> block = "<strategy><reasoning>add</reasoning><strategy_outcome>7</strategy_outcome></strategy>"
+    >>> parsed = parse(block + " so")
+    >>> parsed.strategies, parsed.final, parsed.source
+    ([('add', '7')], '7', 'SO')
     """
     _check(max_strategies, dup_key)
     if not isinstance(text, str):
