@@ -63,3 +63,10 @@ def test_t4_stays_within_three_hours():
 def test_t4_paper_has_the_papers_budget():
     values = params.load("sde2", "t4_paper")
     assert (values.steps, values.group_size, values.max_sequence_tokens) == (7500, 6, 2048)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)
+def test_file_makes_a_trainer_config_and_a_reward_config(file):
+    values = loaded(file)
+    assert values.train_config(values.seeds[0]).steps == values.steps
+    assert values.sde2_config().delta == values.delta
