@@ -201,6 +201,12 @@ def test_papermill_values_win_over_every_default(monkeypatch):
     assert params.from_notebook("sde2", foreign) == params.load("sde2", "smoke", run="mine")
 
 
+def test_an_import_that_takes_the_name_run_is_noticed():
+    injected = yaml.safe_load(smoke_text()) | {"run": math}
+    with pytest.raises(ParamsError, match="from explorl.run import"):
+        params.from_notebook("sde2", injected)
+
+
 def test_papermill_text_numbers_are_refused(monkeypatch):
     injected = yaml.safe_load("learning_rate: 3e-4")
     with pytest.raises(ParamsError, match=r"write 3\.0e-4"):
@@ -256,7 +262,8 @@ def test_every_setting_of_the_reward_is_a_parameter_with_the_same_default():
     sde2 = pytest.importorskip("explorl.papers.sde2")
     one = params.load("sde2", "smoke")
     assert one.sde2_config() == sde2.Config()
-    assert params.load("sde2", "smoke", delta=0.7).sde2_config().delta == 0.7
+    for name in ("alpha", "delta", "rho"):
+        assert getattr(params.load("sde2", "smoke", **{name: 0.6}).sde2_config(), name) == 0.6
 
 
 def test_every_value_of_the_toy_file_says_where_it_comes_from():

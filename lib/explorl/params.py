@@ -39,7 +39,7 @@ class ParamsError(ConfigError):
         self.args = (f"{source}: {count}" + "".join(f"\n  {problem}" for problem in problems),)
 
 
-def load(chapter: str | None, scale_or_path: str | os.PathLike, **changes: object) -> RunParams:
+def load(chapter: str | None, scale_or_path: str | os.PathLike, /, **changes: object) -> RunParams:
     """The parameters of a file, with changes.
 
     Args:
@@ -74,7 +74,7 @@ def from_notebook(chapter: str, namespace: Mapping[str, object]) -> RunParams:
         namespace: ``globals()`` of the notebook. Modules, functions and classes are not taken for values.
 
     Raises:
-        ParamsError: as :func:`load`.
+        ParamsError: as :func:`load`; or a params file was given, and an import has since taken the name ``run``.
 
     >>> from_notebook("sde2", {"scale": "smoke", "steps": None, "delta": 0.75}).delta
     0.75
@@ -84,6 +84,9 @@ def from_notebook(chapter: str, namespace: Mapping[str, object]) -> RunParams:
         path = places.params_dir() / chapter / f"{given['run']}.yaml"
         base = strict_yaml.read(path) if path.is_file() else {}
         return check_values(base | given, source="the notebook's parameters", chapter=chapter)
+    if "chapter" in given and namespace.get("run") is not None:
+        raise ParamsError([ConfigError("run", namespace["run"], "still the params file's: in the notebook, write "
+                                       "`from explorl.run import …` so that no import takes its name")], "the notebook")
     scale = os.environ.get("EXPLORL_SCALE") or given.get("scale") or "toy"
     given.pop("scale", None)
     return load(chapter, str(scale), **given)

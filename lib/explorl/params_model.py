@@ -109,8 +109,8 @@ class SDE2Params(RunParams):
     arms: Annotated[list[Arm], Field(min_length=1)]
     task: Literal["digits", "gsm8k", "aime", "medmcqa"]
 
-    lambda_oc: Positive = 1.0
-    lambda_re: Positive = 1.0
+    lambda_oc: Weight = 1.0
+    lambda_re: Weight = 1.0
     gamma_s: Weight = 0.2
     gamma_a: Weight = 0.3
     gamma_c: Weight = 0.1
@@ -118,6 +118,7 @@ class SDE2Params(RunParams):
     beta_cap: Positive = 0.5
     rho: Weight = 0.1
     delta: Inside = 0.8
+    delta_eval: Inside = 0.8
     eps: Positive = 1e-6
     w_oc: Weight = 1.0
     w_re: Weight = 1.0
@@ -130,6 +131,9 @@ class SDE2Params(RunParams):
     dup_key: Literal["block", "reasoning", "id", "none"] = "block"
     final_requires_tag: bool = False
     re_mode: Literal["chi", "any_strategy"] = "chi"
+    chi_mode: Literal["any", "with_final"] = "any"
+    adv_std: bool = True
+    relevance_floor: Annotated[float, Field(ge=-1, le=1)] | None = None
     uniq_against: Literal["kept", "all_previous"] = "kept"
     delta_inclusive: bool = True
     tie_tol: Weight = 1e-6

@@ -6,6 +6,7 @@ From outside it is one: ``execute(params, out)``.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
@@ -146,6 +147,7 @@ def _papermill(params: RunParams, notebook: Path, folder: Path, progress: bool) 
     content.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     values = {name: value for name, value in params.model_dump().items() if value is not None}
     target = folder / NOTEBOOK
+    logging.getLogger("papermill").setLevel(logging.ERROR)  # else it warns of each name that our own check has let pass
     try:
         papermill.execute_notebook(content, str(target), parameters=values | {"out_dir": str(folder)},
                                    kernel_name="python3", cwd=str(notebook.parent), progress_bar=progress,
