@@ -26,7 +26,7 @@ TASK_OF_TABLE: Mapping[str, Mapping[str, str]] = {
 TOY_TABLES: Mapping[str, tuple[str, ...]] = {"sde2": ("1", "5")}
 """Tables whose arms are also trained in the toy world; it stands in for no other data set."""
 METRIC_OF_PAPER: Mapping[str, tuple[str, ...]] = {
-    "acc": ("acc_strict",), "s_acc": ("s_acc",), "n_strategies": ("n_strategies", "str"), "tokens": ("tokens",),
+    "acc": ("acc_strict",), "s_acc": ("s_acc",), "n_strategies": ("n_strategies", "STR"), "tokens": ("tokens", "TOK"),
 }
 """The paper's metric → the names under which a record may hold it, best first."""
 BACKBONES: Mapping[str, tuple[str, ...]] = {"Llama-3.1-8B-Instruct": ("llama-3.1-8b", "llama-3.2-3b")}

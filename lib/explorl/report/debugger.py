@@ -1,0 +1,253 @@
+"""The reward debugger: one completion, stage by stage, from its text to its advantage in its group.
+
+:func:`stages` is a pure function of a batch and a :class:`~explorl.papers.method.Method`; it never computes a reward
+itself but asks the method. A paper that has something to show between text and total adds a *provider*, as
+:mod:`explorl.report.debugger_sde2` does. Two renderers, :func:`to_html` and :func:`to_text`, show any list of stages.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from explorl.errors import ConfigError
+from explorl.papers.method import Batch, Method
+from explorl.report.html import MATH_OFF, Html, escape, visible
+from explorl.text import answers, strategies
+
+SHOWN_CHARS = 4000
+"""Most characters of a completion that a renderer shows."""
+SHOWN_ROWS = 10
+"""Most rows and columns of a matrix."""
+
+
+class Span(NamedTuple):
+    """A stretch of a completion; ``kind`` is tag, reasoning, outcome, final, dropped or text."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step on the way from text to advantage.
+
+    Attributes:
+        name: what is computed.
+        input: what goes in, in words.
+        value: what comes out: a number, a text, a matrix (2-D array) or a list of :class:`Span`.
+        reason: why it is this value; a reason code where there is one.
+        equation: where the paper says so; empty outside papers.
+    """
+
+    name: str
+    input: str
+    value: object
+    reason: str
+    equation: str = ""
+
+
+Provider = Callable[[Batch, int, Method, Mapping[str, np.ndarray]], list[Stage]]
+"""What a paper adds between text and total: ``(batch, index, method, components) -> stages``."""
+
+
+def _providers() -> dict[str, Provider]:
+    from explorl.report import debugger_sde2
+
+    return {"sde2": debugger_sde2.stages, "cfl": debugger_sde2.stages, "cfee": debugger_sde2.stages}
+
+
+def stages(batch: Batch, index: int, method: Method, *, provider: Provider | None = None) -> list[Stage]:
+    """Everything that happens to completion ``index`` of a batch.
+
+    Args:
+        batch: the whole generation batch, since rewards may depend on all of it.
+        index: 0 … N−1.
+        method: whose reward; its ``components``, ``aggregate`` and ``advantages`` are called once each.
+        provider: the paper's own stages; by default those known for ``method.name``, else the raw components.
+
+    Returns:
+        Stages in order: text, the paper's, total, advantage.
+
+    Raises:
+        ConfigError: no such completion.
+    """
+    if not 0 <= index < len(batch.completions):
+        raise ConfigError("index", index, f"between 0 and {len(batch.completions) - 1}")
+    components = method.components(batch)
+    total = np.asarray(method.aggregate(components, batch), dtype=np.float64)
+    advantages = method.advantages(total, components, batch)
+    first = index - index % batch.group_size
+    group = total[first:first + batch.group_size]
+    weight = float(np.mean(advantages.values[index]))
+    kept = advantages.keep is None or bool(advantages.keep[index])
+    inside = provider or _providers().get(method.name, plain_stages)
+    text, dup_key = batch.completions[index], getattr(getattr(method, "config", None), "dup_key", "block")
+    return [
+        Stage("text", f"completion {index % batch.group_size + 1} of {batch.group_size}",
+              spans(text, dup_key=dup_key), f"{len(text):,} characters" if text else "empty"),
+        *inside(batch, index, method, components),
+        Stage("total", "the components, put together", float(total[index]),
+              f"group: {', '.join(f'{value:.3f}' for value in group)}"),
+        Stage("advantage", f"total against its group: mean {group.mean():.3f}, deviation {group.std():.3f}", weight,
+              _advantage_reason(weight, kept, np.ptp(group) == 0)),
+    ]
+
+
+def plain_stages(batch: Batch, index: int, method: Method, components: Mapping[str, np.ndarray]) -> list[Stage]:
+    """The stages of a method that nobody has described: its components as they are."""
+    answer, source = answers.extract(batch.completions[index])
+    return [Stage("answer", "the text", answer, source),
+            *(Stage(name, "the completion", float(values[index]), "raw component")
+              for name, values in components.items() if np.issubdtype(np.asarray(values).dtype, np.number))]
+
+
+def _advantage_reason(weight: float, kept: bool, flat: bool) -> str:
+    if not kept:
+        return "left out: no gradient"
+    if flat:
+        return "no contrast in the group: no gradient"
+    return "made more likely" if weight > 0 else "made less likely" if weight < 0 else "left as it is"
+
+
+_TAG = re.compile(r"</?(strategy_outcome|strategy|reasoning|final_answer|answer)(?=[\s>/])[^<>]{0,200}>?", re.I)
+_KINDS = {"reasoning": "reasoning", "strategy_outcome": "outcome", "final_answer": "final", "answer": "final"}
+
+
+def spans(text: str, *, dup_key: str = "block") -> list[Span]:
+    """Cut a completion into marked stretches; joined, they give the text back.
+
+    What the parser ignored (unclosed, malformed, repeated blocks) is marked as dropped. This only paints; the
+    reward reads :func:`explorl.text.strategies.parse`, and so does the painter to know what counted.
+
+    >>> [s.kind for s in spans("so <final_answer>3</final_answer>")]
+    ['text', 'tag', 'final', 'tag']
+    """
+    pieces, blocks = _pieces(text)
+    left = list(strategies.parse(text, dup_key=dup_key).strategies)
+    for start, end in blocks:
+        inside = [(s.kind, strategies.preprocess(s.text)) for s in pieces[start:end]]
+        pair = tuple(next((t for kind, t in inside if kind == wanted), "") for wanted in ("reasoning", "outcome"))
+        if pair in left:
+            left.remove(pair)
+        else:
+            pieces[start:end] = [Span("dropped", s.text) for s in pieces[start:end]]
+    return [s for s in pieces if s.text]
+
+
+def _pieces(text: str) -> tuple[list[Span], list[tuple[int, int]]]:
+    """Stretches between tags by the innermost open tag, and (start, end) of every strategy block among them."""
+    pieces: list[Span] = []
+    blocks: list[tuple[int, int]] = []
+    kind, position, opened = "text", 0, None
+    for match in _TAG.finditer(text):
+        pieces.append(Span(kind, text[position:match.start()]))
+        name, closing = match[1].lower(), match[0].startswith("</")
+        if name == "strategy" and opened is not None and not closing:
+            blocks.append((opened, len(pieces)))
+        if name == "strategy" and not closing:
+            opened = len(pieces)
+        pieces.append(Span("tag", match[0]))
+        if name == "strategy" and closing and opened is not None:
+            blocks.append((opened, len(pieces)))
+            opened = None
+        kind, position = "text" if closing else _KINDS.get(name, "text"), match.end()
+    pieces.append(Span(kind, text[position:]))
+    if opened is not None:
+        blocks.append((opened, len(pieces)))
+    return pieces, blocks
+
+
+def value_text(value: object) -> str:
+    """A stage's value in one line, or a few for a matrix.
+
+    >>> value_text(0.5), value_text(True), value_text("")
+    ('0.500', 'yes', '(none)')
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, np.ndarray):
+        return _matrix_text(np.atleast_2d(value))
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.3f}"
+    if isinstance(value, list):
+        return "".join(f"⟦{s.text}⟧" if s.kind == "dropped" else s.text for s in value) or "(empty)"
+    return visible(str(value), SHOWN_CHARS) or "(none)"
+
+
+def _matrix_text(matrix: np.ndarray) -> str:
+    lines = ["  ".join(f"{x:.2f}" for x in row[:SHOWN_ROWS]) for row in matrix[:SHOWN_ROWS]]
+    if max(matrix.shape) > SHOWN_ROWS:
+        lines.append(f"… ({matrix.shape[0]} × {matrix.shape[1]})")
+    return "\n".join(lines) or "(none)"
+
+
+def to_text(shown: Sequence[Stage], *, width: int = 100) -> str:
+    """The stages for a terminal: name and value, and below them why. Dropped text stands in ⟦ ⟧."""
+    lines = []
+    for stage in shown:
+        if isinstance(stage.value, list):
+            body = visible(value_text(stage.value), SHOWN_CHARS)
+            lines += [f"{stage.name}: {stage.reason}", textwrap.indent(body, "  | ", lambda line: True)]
+            continue
+        value = value_text(stage.value)
+        head = f"{stage.name:<22} " + (value if "\n" not in value else "\n" + textwrap.indent(value, "  | "))
+        why = " · ".join(part for part in (visible(stage.input), visible(stage.reason), stage.equation) if part)
+        lines += [head, textwrap.fill(why, width, initial_indent="    ", subsequent_indent="    ")]
+    return "\n".join(lines)
+
+
+_CSS = """
+.explorl-debugger{max-width:100%;overflow-x:auto;color:inherit}
+.explorl-debugger table{border-collapse:collapse;width:100%;color:inherit}
+.explorl-debugger th,.explorl-debugger td{text-align:left;vertical-align:top;padding:.3em .6em;
+border-bottom:1px solid rgba(128,128,128,.35)}
+.explorl-debugger td.v{font-variant-numeric:tabular-nums;font-weight:600;white-space:pre-wrap;overflow-wrap:anywhere}
+.explorl-debugger td.w{opacity:.85}
+.explorl-debugger pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;padding:.5em;background:none;color:inherit;
+border:1px solid rgba(128,128,128,.35);unicode-bidi:isolate;font-weight:400}
+.explorl-debugger .tag{opacity:.55}
+.explorl-debugger .reasoning{background:rgba(43,131,186,.22)}
+.explorl-debugger .outcome{background:rgba(224,138,0,.32)}
+.explorl-debugger .final{background:rgba(0,158,115,.32)}
+.explorl-debugger .dropped{text-decoration:line-through;opacity:.6}
+.explorl-debugger .key span{padding:0 .4em;margin-right:.6em}
+"""
+_KEY = "".join(f'<span class="{kind}">{kind}</span>' for kind in ("reasoning", "outcome", "final", "dropped"))
+
+
+def to_html(shown: Sequence[Stage], *, title: str = "") -> Html:
+    """The stages as one self-contained block of HTML: no script, nothing loaded, model text escaped.
+
+    It takes text colour and background from the page, so that it suits light and dark ones, and is closed to MathJax.
+    """
+    rows = "".join(_row(stage) for stage in shown)
+    caption = f"<caption>{escape(title)}</caption>" if title else ""
+    return Html(f'<div class="explorl-debugger {MATH_OFF}"><style>{_CSS}</style><div class="key">{_KEY}</div>'
+                f'<table class="dataframe table">{caption}<thead><tr><th>stage</th><th>what goes in</th><th>value</th>'
+                f"<th>why</th></tr></thead><tbody>{rows}</tbody></table></div>")
+
+
+def _row(stage: Stage) -> str:
+    why = " · ".join(part for part in (stage.reason, stage.equation) if part)
+    if isinstance(stage.value, list):
+        return (f"<tr><th>{escape(stage.name)}</th><td colspan=\"3\">{escape(stage.input)}, {escape(why)}"
+                f"<pre>{_painted(stage.value)}</pre></td></tr>")
+    return (f"<tr><th>{escape(stage.name)}</th><td>{escape(stage.input, SHOWN_CHARS)}</td>"
+            f'<td class="v">{escape(value_text(stage.value))}</td><td class="w">{escape(why, SHOWN_CHARS)}</td></tr>')
+
+
+def _painted(value: Sequence[Span]) -> str:
+    """Spans as HTML, up to SHOWN_CHARS of them all together."""
+    parts, room = [], SHOWN_CHARS
+    for span in value:
+        parts.append(f'<span class="{escape(span.kind)}">{escape(span.text, room)}</span>')
+        room -= len(span.text)
+        if room <= 0:
+            break
+    return "".join(parts) or "(empty)"
