@@ -1,4 +1,4 @@
-"""What a paper reports, as a table, and whether a printed percentage can be a share of the stated test set."""
+"""What a paper reports, and whether a printed percentage can be a share of the stated test set."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import yaml
 
 from explorl.errors import ConfigError
 
-COLUMNS = ("table", "model", "row", "metric", "value", "decimals", "n", "count", "low", "high", "status", "source",
-           "note")
+COLUMNS = ("table", "model", "row", "metric", "value", "decimals", "n", "count", "low", "high",
+           "status", "source", "note")
 STATUSES = ("printed", "derived", "not_recovered")
 
 

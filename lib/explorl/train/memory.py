@@ -1,8 +1,8 @@
 """How much GPU memory a QLoRA run needs: weights, LoRA with its optimizer, and the larger of what generation
 and the backward pass hold at once.
 
-The LoRA counts are exact. The weights come out at 2.23 GiB for Qwen2.5-3B where 2.22 was reported, and the only
-peak ever reported for a T4 (13.60 GiB) is overestimated by 5 %. Treat the rest as ± 20 %.
+The LoRA counts are exact. The weights come out at 2.23 GiB for Qwen2.5-3B where 2.22 was reported, and the
+only peak known for a T4 (13.60 GiB) is overestimated by 5 %. Treat the rest as ± 20 %.
 """
 
 from __future__ import annotations

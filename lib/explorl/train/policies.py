@@ -1,4 +1,4 @@
-"""The models that are trained: a toy that ships with the package, SmolLM2-135M for a CPU, 4-bit QLoRA for a GPU."""
+"""The models that are trained: a toy from the package, SmolLM2-135M for a CPU, 4-bit QLoRA for a GPU."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _convert(gguf: Path, folder: Path) -> None:
     try:
         tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
         # The file's own table names <|im_start|> as the end: without this, generation never stops.
-        tokenizer.eos_token, tokenizer.pad_token, tokenizer.padding_side = "<|im_end|>", "<|endoftext|>", "left"
+        tokenizer.eos_token, tokenizer.pad_token = "<|im_end|>", "<|endoftext|>"
         tokenizer.clean_up_tokenization_spaces = False
         model = AutoModelForCausalLM.from_pretrained(
             gguf.parent, gguf_file=gguf.name, quantization_config=GgufConfig(dequantize=True)
@@ -177,9 +177,9 @@ def _with_lora(model: Any, rank: int, alpha: float, dropout: float, seed: int) -
     from peft import LoraConfig, get_peft_model
 
     torch.manual_seed(seed)
-    return get_peft_model(model, LoraConfig(
-        r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules=list(LORA_TARGETS), task_type="CAUSAL_LM",
-    ))
+    config = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules=list(LORA_TARGETS),
+                        task_type="CAUSAL_LM")
+    return get_peft_model(model, config)
 
 
 def qlora(
@@ -201,7 +201,7 @@ def qlora(
         seed: of the adapter's start.
 
     Raises:
-        ConfigError: there is no GPU, Unsloth is missing or came after TRL, or the padding token ends sequences.
+        ConfigError: no GPU, Unsloth is missing or came after TRL, or the padding token ends sequences.
     """
     if lora_r < 1:
         raise ConfigError("lora_r", lora_r, "at least 1 for a model in 4 bits")
@@ -217,8 +217,8 @@ def qlora(
     )
     tokenizer.padding_side = "left"
     if tokenizer.pad_token_id in (None, tokenizer.eos_token_id):
-        raise ConfigError("pad_token", tokenizer.pad_token, "set, and not the end-of-sequence token: the trainer "
-                          "finds the end of a completion by leaving padding out")
+        raise ConfigError("pad_token", tokenizer.pad_token, "set, and not the end-of-sequence token: the "
+                          "trainer finds the end of a completion by leaving padding out")
     return Policy(model, tokenizer, "qlora", name)
 
 
@@ -227,11 +227,11 @@ def _unsloth(backbone: str) -> tuple[ModuleType, ModuleType]:
     import torch
 
     if not torch.cuda.is_available():
-        raise ConfigError("backbone", backbone, "toy or smollm2 without a GPU; in Colab: Runtime → Change runtime "
-                          "type → T4 GPU, then run again from the top")
+        raise ConfigError("backbone", backbone, "toy or smollm2 without a GPU; in Colab: Runtime → Change "
+                          "runtime type → T4 GPU, then run again from the top")
     if "unsloth" not in sys.modules and "trl" in sys.modules:
-        raise ConfigError("import order", "trl before unsloth", "the other way round: restart the runtime and make "
-                          "`import unsloth` the first import")
+        raise ConfigError("import order", "trl before unsloth", "the other way round: restart the runtime and "
+                          "make `import unsloth` the first import")
     os.environ.setdefault("UNSLOTH_GRPO_PREFIX_GROUPER", "0")
     try:
         unsloth = importlib.import_module("unsloth")

@@ -110,7 +110,7 @@ def demand_of(params: Any) -> Demand:
     """The GPU's share of a params file; see :func:`estimate`."""
     backbone, length = _get(params, "backbone"), _get(params, "max_sequence_tokens")
     if backbone in CPU_BACKBONES:
-        raise ConfigError("backbone", backbone, "a model for a GPU (this one runs anywhere, without preflight)")
+        raise ConfigError("backbone", backbone, "a model for a GPU: this one runs anywhere")
     completion, group = _get(params, "max_completion_tokens"), _get(params, "group_size")
     if not 0 < completion < length:
         raise ConfigError("max_completion_tokens", completion, f"less than max_sequence_tokens = {length}")
