@@ -230,8 +230,8 @@ def _unsloth(backbone: str) -> tuple[ModuleType, ModuleType]:
         raise ConfigError("backbone", backbone, "toy or smollm2 without a GPU; in Colab: Runtime → Change "
                           "runtime type → T4 GPU, then run again from the top")
     if "unsloth" not in sys.modules and "trl" in sys.modules:
-        raise ConfigError("import order", "trl before unsloth", "the other way round: restart the runtime and "
-                          "make `import unsloth` the first import")
+        raise ConfigError("import order", "trl before unsloth", "the other way round: restart the runtime "
+                          "and make `import unsloth` the first import")
     os.environ.setdefault("UNSLOTH_GRPO_PREFIX_GROUPER", "0")
     try:
         unsloth = importlib.import_module("unsloth")
