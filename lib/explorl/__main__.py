@@ -128,8 +128,7 @@ def _needs(one) -> str:
         return "needs no GPU"
     need = preflight.require_fit(one)
     low, high = (minutes / 60 for minutes in need.minutes)
-    return (f"T4: {need.need_gib:.1f} of {preflight.LIMIT_GIB} GiB (± 20 %), {low:.1f} to {high:.1f} h in all "
-            f"({need.minutes_basis})")
+    return f"on a T4 {need.need_gib:.1f} of {preflight.LIMIT_GIB} GiB (± 20 %), {low:.1f} to {high:.1f} h in all (estimated)"
 
 
 def _score(options: argparse.Namespace) -> int:

@@ -15,6 +15,10 @@ from explorl.tasks import Problem
 
 PROPORTIONS = {"acc_strict": "correct_strict", "acc_fallback": "correct_fallback", "s_acc": "chi"}
 """Metric → the 0/1 component that it is the mean of."""
+NAMES = {"STR": "n_strategies", "outcomes": "n_outcomes", "TOK": "tokens", "RR": "rr", "RR_micro": "rr_micro",
+         "RR_solved": "rr_solved", "RR_unsolved": "rr_unsolved"}
+PERCENT = {"ACC_strict": "acc_strict", "ACC_fallback": "acc_fallback", "S-ACC": "s_acc", "S-ACC_by_chance": "s_acc_by_chance"}
+"""The paper's names of metrics → those in records, where every share is in [0, 1]."""
 
 
 def encoder(params: SDE2Params):
@@ -72,9 +76,10 @@ def measure(params: SDE2Params, problems: Sequence[Problem], groups: Sequence[Se
     right = {name: np.asarray(found[key]).reshape(-1, samples).astype(int) for name, key in PROPORTIONS.items()}
     items = [{"key": p.key, "n": samples, "text": group[0].text} | {name: int(r[i].sum()) for name, r in right.items()}
              for i, (p, group) in enumerate(zip(problems, groups, strict=True))]
-    metrics = {name: _proportion(r) for name, r in right.items()} | _pass_at(right["acc_strict"])
-    metrics |= {name: {"value": float(value)} for name, value in sde2.metrics(found).items() if name not in metrics}
-    metrics["tokens"] = {"value": float(lengths.mean())}
+    means = {PERCENT.get(name, NAMES.get(name, name)): value / (100 if name in PERCENT else 1)
+             for name, value in sde2.metrics(found).items()}
+    metrics = {name: {"value": _finite(value)} for name, value in means.items()}
+    metrics |= {name: _proportion(r) for name, r in right.items()} | _pass_at(right["acc_strict"])
     metrics["truncated"] = {"value": float(np.mean([completion.truncated for completion in flat]))}
     if params.task == "digits":
         from explorl.tasks import digits
@@ -82,6 +87,11 @@ def measure(params: SDE2Params, problems: Sequence[Problem], groups: Sequence[Se
         extra = digits.describe(texts, [problem for problem in problems for _ in range(samples)])
         metrics |= {name: {"value": float(value)} for name, value in extra.items()}
     return metrics, items
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no NaN: what is not defined (no strategy, no unsolved completion) is None."""
+    return float(value) if np.isfinite(value) else None
 
 
 def _proportion(right: np.ndarray) -> dict[str, float | int]:

@@ -46,8 +46,9 @@ def settings(pairs: Sequence[str]) -> dict[str, object]:
     return values
 
 
-def scorer(paper: str, values: Mapping[str, object], encode: Callable | None = None) -> Callable[[Sequence[Line]], list[dict]]:
-    """A function that scores good lines.
+def scorer(paper: str, values: Mapping[str, object], encode: Callable | None = None
+           ) -> Callable[[Sequence[Line]], list[dict]]:
+    """A function that scores lines: a row each, or ``{"error": …}`` where the reference answer is no answer.
 
     Args:
         paper: one of :data:`PAPERS`.
@@ -59,6 +60,7 @@ def scorer(paper: str, values: Mapping[str, object], encode: Callable | None = N
     """
     from explorl import encoders
     from explorl.papers import sde2
+    from explorl.text.answers import canonical
     from explorl.text.strategies import parse
 
     if paper not in PAPERS:
@@ -72,6 +74,11 @@ def scorer(paper: str, values: Mapping[str, object], encode: Callable | None = N
     encode = encode or encoders.load(str(name))
 
     def score(lines: Sequence[Line]) -> list[dict]:
+        answered = [canonical(line.gold, config.canon, config.num_pick) is not None for line in lines]
+        found = iter(scored([line for line, holds in zip(lines, answered, strict=True) if holds]))
+        return [next(found) if holds else {"error": "gold: holds no answer"} for holds in answered]
+
+    def scored(lines: Sequence[Line]) -> list[dict]:
         found = sde2.components([x.completion for x in lines], [x.gold for x in lines], encode, config)
         rows = []
         for i, line in enumerate(lines):
@@ -98,13 +105,11 @@ def score_lines(source: IO[bytes], target: IO[str], score: Callable[[Sequence[Li
     """
     bad, waiting = 0, []
     for line in read_lines(source):
-        bad += bool(line.error)
         waiting.append(line)
         if len(waiting) >= batch:
-            _write(waiting, target, score)
+            bad += _write(waiting, target, score)
             waiting = []
-    _write(waiting, target, score)
-    return bad
+    return bad + _write(waiting, target, score)
 
 
 def read_lines(source: IO[bytes]) -> Iterator[Line]:
@@ -145,14 +150,18 @@ def parse_line(number: int, raw: bytes) -> Line:
     return Line(number, _whole_text(row["completion"]), _whole_text(row["gold"]), ident)
 
 
-def _write(lines: Sequence[Line], target: IO[str], score: Callable[[Sequence[Line]], list[dict]]) -> None:
+def _write(lines: Sequence[Line], target: IO[str], score: Callable[[Sequence[Line]], list[dict]]) -> int:
+    """Write a line's score or error for each; returns the number of errors."""
     good = [line for line in lines if not line.error]
     rows = dict(zip((line.number for line in good), score(good) if good else (), strict=True))
+    bad = 0
     for line in lines:
         head: dict[str, Any] = {"line": line.number} | ({} if line.id is None else {"id": line.id})
         row = head | ({"error": line.error} if line.error else rows[line.number])
+        bad += "error" in row
         target.write(json.dumps(row) + "\n")
     target.flush()
+    return bad
 
 
 def _whole_text(text: str) -> str:
