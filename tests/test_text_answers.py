@@ -42,6 +42,7 @@ def num(value: str) -> tuple[str, Fraction]:
         (".5", num("1/2")),
         ("10-4", num("4")),
         ("x = -4", num("-4")),
+        ("2 + 3 = five", ("txt", "five")),
         ("1e3", num("1000")),
         ("1E-2", num("1/100")),
         ("x2", ("txt", "x2")),
@@ -196,6 +197,7 @@ EQUAL = [("1/2", "0.5"), (r"\frac{1}{2}", "0.50"), ("1000", "1{,}000"), (r"2\sqr
 EQUAL += [("x=5", "5"), (r"\text{Paris}", "paris"), (r"50\%", "50"), ("(x+1)^2", "x^2+2x+1")]
 EQUAL += [("e^{-x^2}", r"\frac{1}{e^{x^2}}")]
 UNEQUAL = [("1/3", "0.333"), ("2024", "2025"), ("1<x<2", "(1,2)"), (r"\{2,1\}", "(1,2)"), ("x=5", "y=5")]
+UNEQUAL += [(r"1\leq x\leq 2", "[1,2]")]
 UNEQUAL += [("7", ""), ("", ""), (" ", " "), (None, "1"), (None, None), ("0.5", "50"), (r"\pi", "3.14")]
 VERDICTS = [(*pair, True) for pair in EQUAL] + [(*pair, False) for pair in UNEQUAL]
 
