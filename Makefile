@@ -30,10 +30,10 @@ lab: $(ready) ## JupyterLab on the chapters (right-click a .md: Open With, Noteb
 	@$(bin)/jupyter lab --notebook-dir=book/chapters
 
 bench: $(ready) ## the performance promises, measured as ratios
-	@set -e; for file in benchmarks/bench_*.py; do echo "== $$file"; $(bin)/python "$$file"; done
+	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(bin)/python "$$file"; done
 
-sweep: $(ready) ## the toy sweep behind the chapters' tables (resumable)
-	@$(bin)/python -m explorl run params/*/sweep*.yaml
+sweep: $(ready) ## the toy runs behind the chapters' tables (resumable)
+	@$(bin)/python -m explorl run params/*/toy*.yaml
 
 notebooks: $(ready) ## write the Colab notebooks and the README's table from the chapters
 	@$(bin)/python -m explorl notebooks
