@@ -164,12 +164,15 @@ def load(
         return Encoder(name, _random, _words, None, **limits)
     model = _sentence_transformer(name, device)
 
+    def clean(text: str) -> str:  # a lone surrogate, which no tokenizer takes, becomes "?"
+        return prefix + text.encode("utf-8", "replace").decode("utf-8")
+
     def embed(texts: list[str]) -> np.ndarray:
-        texts = [prefix + text for text in texts]
+        texts = [clean(text) for text in texts]
         return model.encode(texts, batch_size=len(texts), show_progress_bar=False, convert_to_numpy=True)
 
     def count(texts: list[str]) -> np.ndarray:
-        ids = model.tokenizer([prefix + text for text in texts], truncation=False, verbose=False)["input_ids"]
+        ids = model.tokenizer([clean(text) for text in texts], truncation=False, verbose=False)["input_ids"]
         return np.array([len(row) for row in ids])
 
     return Encoder(name, embed, count, model.max_seq_length, **limits)

@@ -32,7 +32,7 @@ def pairwise_cosine(H: np.ndarray) -> np.ndarray:
 
 
 def div(H: np.ndarray, single_div: float = 1.0) -> float:
-    """Div = 1 − mean pairwise cosine, clipped to [0, 1] (eq 13–14); ``single_div`` for one strategy, 0 for none.
+    """Div = 1 − mean pairwise cosine, clipped to [0, 1] (eq 13–14); ``single_div`` for one, 0 for none.
 
     >>> round(div([[1, 0], [4, 3]]), 3), div([[1, 0]]), div([])
     (0.2, 1.0, 0.0)
