@@ -83,8 +83,9 @@ def test_links_into_the_repository_lead_to_files(soups, page):
     paths = [unquote(match[1]) for address in _addresses(soups[page]) if (match := into.match(address))]
     assert [path for path in paths if not (ROOT / path).exists()] == []
     assert f"book/{page}.md" in paths, "the edit button"
-    if page.startswith("chapters/"):
-        assert f"book/{page}.ipynb" in paths, "the Colab button"
+    launched = [a for a in _addresses(soups[page]) if re.match(rf"{colab}/", a)]
+    assert all(urlsplit(address).path.endswith(".ipynb") for address in launched), "Colab opens notebooks only"
+    assert bool(launched) == page.startswith("chapters/")
 
 
 @each_page

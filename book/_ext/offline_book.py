@@ -4,6 +4,7 @@
 * jupyter-cache looks at a notebook's cells only. Chapters also depend on ``lib/``, ``params/`` and ``results/``,
   so the cache lives in a folder named after the content of those three and of the chosen scale.
 * Jupyter Book adds sphinx-thebe's scripts to every page, twice, also when it is switched off: they are taken out.
+* Only a chapter has a notebook beside it; the Colab button of any other executed page would lead nowhere.
 """
 
 import hashlib
@@ -47,16 +48,19 @@ def copy_mathjax(app: Sphinx, error: Exception | None) -> None:
     shutil.copyfile(source.locate(), target)
 
 
-def drop_thebe(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
-    """Remove the scripts and styles of sphinx-thebe, which is not used and would name an outside address."""
+def tidy_page(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
+    """Remove sphinx-thebe's scripts and styles, and launch buttons that lead nowhere."""
     for kind in ("script_files", "css_files"):
         context[kind] = [f for f in context.get(kind, ()) if "thebe" not in f"{f} {vars(f)}".lower()]
+    if not page.startswith("chapters/"):
+        buttons = context.get("header_buttons", ())
+        context["header_buttons"] = [b for b in buttons if b.get("label") != "launch-buttons"]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension."""
     app.connect("config-inited", set_cache, priority=100)
-    app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("html-page-context", tidy_page, priority=900)
     app.connect("build-finished", copy_mathjax)
     app.config.mathjax_path = f"mathjax/{MATHJAX}"
     return {"parallel_read_safe": True, "parallel_write_safe": True}
