@@ -1,6 +1,6 @@
 # Many runs, here or on a cluster, with Snakemake's own executors (pip install snakemake, and the executor's plugin):
 #
-#   snakemake --cores 2                                                 here, every parameter file
+#   snakemake --cores 2                                                 here, every parameter file (most need a GPU)
 #   snakemake --cores 2 results/sde2/toy/result.json                    here, one run
 #   snakemake --executor slurm --jobs 8 --default-resources slurm_partition=gpu
 #   snakemake --executor kubernetes --jobs 8 --default-storage-provider s3 --default-storage-prefix s3://bucket

@@ -251,7 +251,7 @@ def test_a_reader_that_goes_away_is_no_traceback():
 
 def test_fetch_without_a_name_lists_them(capsys):
     code, out, _ = call(capsys, "fetch")
-    assert code == 0 and {"gsm8k", "minilm", "qwen2.5-3b"} <= set(out.split())
+    assert code == 0 and {"gsm8k", "minilm", "unsloth/Qwen2.5-3B-Instruct"} <= set(out.split())
 
 
 def test_fetch_downloads_at_the_pinned_revision():
@@ -261,6 +261,11 @@ def test_fetch_downloads_at_the_pinned_revision():
     assert asked["revision"] in text
     fetch.fetch("BAAI/bge-base-en-v1.5", download=lambda hub, **options: asked.update(options, hub=hub))
     assert (asked["hub"], asked["revision"]) == ("BAAI/bge-base-en-v1.5", "main")
+
+
+def test_the_backbone_of_every_params_file_has_a_name_to_fetch():
+    backbones = {params.load("sde2", name).backbone for name in params.available("sde2")}
+    assert backbones - {"toy", "smollm2"} <= set(fetch.names())
 
 
 @pytest.mark.parametrize("name", ["minilmm", "/etc/passwd", "../x", "a/b/c", ""])
@@ -274,5 +279,5 @@ def test_fetch_offline_says_what_to_do(capsys, monkeypatch):
         raise OSError("no route")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
-    code, _, err = call(capsys, "fetch", "qwen2.5-3b")
+    code, _, err = call(capsys, "fetch", "Qwen/Qwen2.5-3B-Instruct")
     assert code == 2 and "Qwen/Qwen2.5-3B-Instruct could not be read" in err and "HF_HOME" in err

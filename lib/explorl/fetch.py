@@ -20,13 +20,13 @@ class Model:
 
 MODELS = {
     "minilm": Model("sentence-transformers/all-MiniLM-L6-v2", "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"),
-    "bge": Model("BAAI/bge-small-en-v1.5"),
-    "e5": Model("intfloat/e5-small-v2"),
-    "qwen2.5-3b": Model("Qwen/Qwen2.5-3B-Instruct", "aa8e72537993ba99e69dfaafa59ed015b17504d1"),
-    "qwen2.5-3b-4bit": Model("unsloth/Qwen2.5-3B-Instruct-unsloth-bnb-4bit"),
-    "llama-3.2-3b-4bit": Model("unsloth/Llama-3.2-3B-Instruct-unsloth-bnb-4bit"),
-    "phi-3.5-mini-4bit": Model("unsloth/Phi-3.5-mini-instruct-bnb-4bit"),
+    "Qwen/Qwen2.5-3B-Instruct": Model("Qwen/Qwen2.5-3B-Instruct", "aa8e72537993ba99e69dfaafa59ed015b17504d1"),
+    "unsloth/Qwen2.5-3B-Instruct": Model("unsloth/Qwen2.5-3B-Instruct-unsloth-bnb-4bit"),
+    "unsloth/Llama-3.2-3B-Instruct": Model("unsloth/Llama-3.2-3B-Instruct-unsloth-bnb-4bit"),
+    "unsloth/Llama-3.1-8B-Instruct": Model("unsloth/Llama-3.1-8B-Instruct-unsloth-bnb-4bit"),
+    "unsloth/Phi-3.5-mini-instruct": Model("unsloth/Phi-3.5-mini-instruct-bnb-4bit"),
 }
+"""What a params file calls ``backbone`` or ``encoder`` → what is read for it: of Unsloth's, the 4-bit copy."""
 
 
 def names() -> list[str]:
@@ -40,7 +40,8 @@ def fetch(name: str, *, download: Callable[..., str] | None = None) -> str:
     """Download one thing into the hub's cache.
 
     Args:
-        name: one of :func:`names`, or any hub id of a model, such as ``BAAI/bge-base-en-v1.5``.
+        name: a data set, or what a params file calls its backbone or encoder: one of :func:`names`, or any hub id of
+            a model, such as ``BAAI/bge-small-en-v1.5``.
         download: stands in for ``huggingface_hub.snapshot_download``.
 
     Returns:
