@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from explorl.errors import ConfigError
-from explorl.papers import sde2
+from explorl.papers import baselines, sde2
 from explorl.papers.method import Batch, Method
 from explorl.report import debugger
-from explorl.report.debugger import Stage, spans, stages, to_html, to_text
+from explorl.report.debugger import Stage, stages, to_html, to_text
+from explorl.report.highlight import spans
 from explorl.tasks.cast import CAST, GROUP_SIZE, strategy
 
 WORDS = {"so": 1, "the": 2, "cost": 3, "stop": 4, "change": 5}
@@ -54,6 +55,21 @@ def test_shown_terms_add_up_to_the_methods_own_total_and_advantage(index, scope)
     assert shown["total"].value == pytest.approx(total[index])
     assert shown["advantage"].value == pytest.approx(own.advantages(total, components, batch).values[index])
     assert shown["final answer right, raw"].value == components["oc"][index]
+
+
+@pytest.mark.parametrize("own, names", [
+    (baselines.CFEE(w_rd=0.5), ["final answer right", "format", "a strategy right", "exploration, counted"]),
+    (baselines.CFL(), ["final answer right", "format", "length"]),
+    (baselines.Outcome(), ["final answer right"])])
+def test_baselines_show_their_own_terms(own, names):
+    plain = cast_batch()
+    batch = Batch(plain.prompts, plain.completions, plain.gold, GROUP_SIZE,
+                  completion_ids=[range(len(text)) for text in plain.completions])
+    shown = stages(batch, 3, own)
+    terms = {s.name: s.value for s in shown if s.name.endswith(", weighted")}
+    assert list(terms) == [f"{name}, weighted" for name in names]
+    assert sum(terms.values()) == pytest.approx(by_name(shown)["total"].value, abs=1e-9)
+    assert "cosines" not in by_name(shown)
 
 
 def test_shotgun_is_explained():
@@ -123,6 +139,12 @@ TAGS = ["<strategy>", "</strategy>", "<reasoning>", "</reasoning>", "<strategy_o
 @given(st.lists(st.sampled_from([*TAGS, *"<>/x \n"])).map("".join))
 def test_spans_give_the_text_back(text):
     assert "".join(s.text for s in spans(text)) == text
+
+
+def test_spans_look_at_a_bounded_stretch():
+    text = "x <answer>3</answer> " * 50_000
+    marked = spans(text)
+    assert "".join(s.text for s in marked) == text and len(marked) < 5_000
 
 
 class Reader(HTMLParser):

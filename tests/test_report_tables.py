@@ -88,6 +88,13 @@ def test_compare_marks_derived_and_unrecovered_cells():
     assert only(shown, arm="base", model="Llama-3.1-8B-Instruct")["paper"] == "not recovered"
 
 
+def test_compare_can_leave_out_what_nobody_knows():
+    every = tables.compare("sde2", records=[], tables=["1"]).data
+    known = tables.compare("sde2", records=[], tables=["1"], only_known=True).data
+    assert len(known) == (every["paper"] != "not recovered").sum() == 5
+    assert "not recovered" not in set(known["paper"])
+
+
 def test_compare_puts_this_run_in_its_column_and_judges_it_last():
     mine = record("mine", "smoke", {"cfee": [0.1, 0.11], "sde2": [0.3, 0.31]})
     row = only(tables.compare("sde2", mine, records=[], tables=["1"]), arm="SD-E²", model="Qwen2.5-3B-Instruct")
@@ -111,6 +118,24 @@ def test_difference_pairs_seeds():
     noisy = record(arms={"sde2": [0.2, 0.5, 0.8], "cfee": [0.1, 0.4, 0.7]})
     gap = verdicts.difference(noisy, "sde2", "cfee", "acc")
     assert gap.value == pytest.approx(0.1) and gap.low == pytest.approx(0.1) and gap.n == 3
+
+
+def test_difference_crosses_records_only_where_they_were_made_alike():
+    ours = record("cell_a", "t4_paper", {"sde2": [0.82, 0.83]}, task="gsm8k", steps=7500)
+    alike = record("cell_b", "t4_paper", {"cfee": [0.80, 0.80]}, task="gsm8k", steps=7500)
+    shorter = record("cell_c", "t4_paper", {"cfee": [0.10, 0.10]}, task="gsm8k", steps=100)
+    smaller = record("cell_d", "t4", {"cfee": [0.10, 0.10]}, task="gsm8k", steps=7500)
+    assert verdicts.difference(ours, "sde2", "cfee", "acc") is None
+    assert verdicts.difference(ours, "sde2", "cfee", "acc", [shorter, smaller]) is None
+    assert verdicts.difference(ours, "sde2", "cfee", "acc", [shorter, alike]).value == pytest.approx(0.025)
+
+
+def test_compare_joins_one_run_per_cell():
+    model = {"task": "gsm8k", "backbone": "unsloth/Qwen2.5-3B-Instruct"}
+    cells = [record("a", "t4_paper", {"sde2": [0.82, 0.83]}, **model),
+             record("b", "t4_paper", {"cfee": [0.80, 0.81]}, **model)]
+    row = only(tables.compare("sde2", records=cells, tables=["1"]), arm="SD-E²", model="Qwen2.5-3B-Instruct")
+    assert row["verdict"] == "holds at our scale"
 
 
 def test_difference_of_one_seed_is_newcombes_interval():

@@ -1,36 +1,29 @@
 """The reward debugger: one completion, stage by stage, from its text to its advantage in its group.
 
-:func:`stages` is a pure function of a batch and a :class:`~explorl.papers.method.Method`; it never computes a reward
-itself but asks the method. A paper that has something to show between text and total adds a *provider*, as
-:mod:`explorl.report.debugger_sde2` does. Two renderers, :func:`to_html` and :func:`to_text`, show any list of stages.
+:func:`stages` is a pure function of a batch and a :class:`~explorl.papers.method.Method`; it never computes a
+reward itself but asks the method. A paper that has something to show between text and total adds a
+*provider*, as :mod:`explorl.report.debugger_sde2` does. Two renderers, :func:`to_html` and :func:`to_text`, show
+any list of stages.
 """
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from explorl.errors import ConfigError
 from explorl.papers.method import Batch, Method
+from explorl.report.highlight import Span, spans
 from explorl.report.html import MATH_OFF, Html, escape, visible
-from explorl.text import answers, strategies
+from explorl.text import answers
 
 SHOWN_CHARS = 4000
 """Most characters of a completion that a renderer shows."""
 SHOWN_ROWS = 10
 """Most rows and columns of a matrix."""
-
-
-class Span(NamedTuple):
-    """A stretch of a completion; ``kind`` is tag, reasoning, outcome, final, dropped or text."""
-
-    kind: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -59,7 +52,7 @@ Provider = Callable[[Batch, int, Method, Mapping[str, np.ndarray]], list[Stage]]
 def _providers() -> dict[str, Provider]:
     from explorl.report import debugger_sde2
 
-    return {"sde2": debugger_sde2.stages, "cfl": debugger_sde2.stages, "cfee": debugger_sde2.stages}
+    return dict.fromkeys(("sde2", "outcome", "cfl", "cfee"), debugger_sde2.stages)
 
 
 def stages(batch: Batch, index: int, method: Method, *, provider: Provider | None = None) -> list[Stage]:
@@ -94,12 +87,13 @@ def stages(batch: Batch, index: int, method: Method, *, provider: Provider | Non
         *inside(batch, index, method, components),
         Stage("total", "the components, put together", float(total[index]),
               f"group: {', '.join(f'{value:.3f}' for value in group)}"),
-        Stage("advantage", f"total against its group: mean {group.mean():.3f}, deviation {group.std():.3f}", weight,
-              _advantage_reason(weight, kept, np.ptp(group) == 0)),
+        Stage("advantage", f"total in its group: mean {group.mean():.3f}, deviation {group.std():.3f}",
+              weight, _advantage_reason(weight, kept, np.ptp(group) == 0)),
     ]
 
 
-def plain_stages(batch: Batch, index: int, method: Method, components: Mapping[str, np.ndarray]) -> list[Stage]:
+def plain_stages(batch: Batch, index: int, method: Method, components: Mapping[str, np.ndarray]
+                 ) -> list[Stage]:
     """The stages of a method that nobody has described: its components as they are."""
     answer, source = answers.extract(batch.completions[index])
     return [Stage("answer", "the text", answer, source),
@@ -113,54 +107,6 @@ def _advantage_reason(weight: float, kept: bool, flat: bool) -> str:
     if flat:
         return "no contrast in the group: no gradient"
     return "made more likely" if weight > 0 else "made less likely" if weight < 0 else "left as it is"
-
-
-_TAG = re.compile(r"</?(strategy_outcome|strategy|reasoning|final_answer|answer)(?=[\s>/])[^<>]{0,200}>?", re.I)
-_KINDS = {"reasoning": "reasoning", "strategy_outcome": "outcome", "final_answer": "final", "answer": "final"}
-
-
-def spans(text: str, *, dup_key: str = "block") -> list[Span]:
-    """Cut a completion into marked stretches; joined, they give the text back.
-
-    What the parser ignored (unclosed, malformed, repeated blocks) is marked as dropped. This only paints; the
-    reward reads :func:`explorl.text.strategies.parse`, and so does the painter to know what counted.
-
-    >>> [s.kind for s in spans("so <final_answer>3</final_answer>")]
-    ['text', 'tag', 'final', 'tag']
-    """
-    pieces, blocks = _pieces(text)
-    left = list(strategies.parse(text, dup_key=dup_key).strategies)
-    for start, end in blocks:
-        inside = [(s.kind, strategies.preprocess(s.text)) for s in pieces[start:end]]
-        pair = tuple(next((t for kind, t in inside if kind == wanted), "") for wanted in ("reasoning", "outcome"))
-        if pair in left:
-            left.remove(pair)
-        else:
-            pieces[start:end] = [Span("dropped", s.text) for s in pieces[start:end]]
-    return [s for s in pieces if s.text]
-
-
-def _pieces(text: str) -> tuple[list[Span], list[tuple[int, int]]]:
-    """Stretches between tags by the innermost open tag, and (start, end) of every strategy block among them."""
-    pieces: list[Span] = []
-    blocks: list[tuple[int, int]] = []
-    kind, position, opened = "text", 0, None
-    for match in _TAG.finditer(text):
-        pieces.append(Span(kind, text[position:match.start()]))
-        name, closing = match[1].lower(), match[0].startswith("</")
-        if name == "strategy" and opened is not None and not closing:
-            blocks.append((opened, len(pieces)))
-        if name == "strategy" and not closing:
-            opened = len(pieces)
-        pieces.append(Span("tag", match[0]))
-        if name == "strategy" and closing and opened is not None:
-            blocks.append((opened, len(pieces)))
-            opened = None
-        kind, position = "text" if closing else _KINDS.get(name, "text"), match.end()
-    pieces.append(Span(kind, text[position:]))
-    if opened is not None:
-        blocks.append((opened, len(pieces)))
-    return pieces, blocks
 
 
 def value_text(value: object) -> str:
@@ -197,7 +143,7 @@ def to_text(shown: Sequence[Stage], *, width: int = 100) -> str:
             continue
         value = value_text(stage.value)
         head = f"{stage.name:<22} " + (value if "\n" not in value else "\n" + textwrap.indent(value, "  | "))
-        why = " · ".join(part for part in (visible(stage.input), visible(stage.reason), stage.equation) if part)
+        why = " · ".join(visible(part) for part in (stage.input, stage.reason, stage.equation) if part)
         lines += [head, textwrap.fill(why, width, initial_indent="    ", subsequent_indent="    ")]
     return "\n".join(lines)
 
@@ -207,10 +153,11 @@ _CSS = """
 .explorl-debugger table{border-collapse:collapse;width:100%;color:inherit}
 .explorl-debugger th,.explorl-debugger td{text-align:left;vertical-align:top;padding:.3em .6em;
 border-bottom:1px solid rgba(128,128,128,.35)}
-.explorl-debugger td.v{font-variant-numeric:tabular-nums;font-weight:600;white-space:pre-wrap;overflow-wrap:anywhere}
+.explorl-debugger td.v{font-variant-numeric:tabular-nums;font-weight:600;white-space:pre-wrap;
+overflow-wrap:anywhere}
 .explorl-debugger td.w{opacity:.85}
-.explorl-debugger pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;padding:.5em;background:none;color:inherit;
-border:1px solid rgba(128,128,128,.35);unicode-bidi:isolate;font-weight:400}
+.explorl-debugger pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;padding:.5em;background:none;
+color:inherit;border:1px solid rgba(128,128,128,.35);unicode-bidi:isolate;font-weight:400}
 .explorl-debugger .tag{opacity:.55}
 .explorl-debugger .reasoning{background:rgba(43,131,186,.22)}
 .explorl-debugger .outcome{background:rgba(224,138,0,.32)}
@@ -224,13 +171,14 @@ _KEY = "".join(f'<span class="{kind}">{kind}</span>' for kind in ("reasoning", "
 def to_html(shown: Sequence[Stage], *, title: str = "") -> Html:
     """The stages as one self-contained block of HTML: no script, nothing loaded, model text escaped.
 
-    It takes text colour and background from the page, so that it suits light and dark ones, and is closed to MathJax.
+    It takes text colour and background from the page, so that it suits light and dark ones, and is closed to
+    MathJax.
     """
     rows = "".join(_row(stage) for stage in shown)
     caption = f"<caption>{escape(title)}</caption>" if title else ""
     return Html(f'<div class="explorl-debugger {MATH_OFF}"><style>{_CSS}</style><div class="key">{_KEY}</div>'
-                f'<table class="dataframe table">{caption}<thead><tr><th>stage</th><th>what goes in</th><th>value</th>'
-                f"<th>why</th></tr></thead><tbody>{rows}</tbody></table></div>")
+                f'<table class="dataframe table">{caption}<thead><tr><th>stage</th><th>what goes in</th>'
+                f"<th>value</th><th>why</th></tr></thead><tbody>{rows}</tbody></table></div>")
 
 
 def _row(stage: Stage) -> str:
@@ -239,15 +187,15 @@ def _row(stage: Stage) -> str:
         return (f"<tr><th>{escape(stage.name)}</th><td colspan=\"3\">{escape(stage.input)}, {escape(why)}"
                 f"<pre>{_painted(stage.value)}</pre></td></tr>")
     return (f"<tr><th>{escape(stage.name)}</th><td>{escape(stage.input, SHOWN_CHARS)}</td>"
-            f'<td class="v">{escape(value_text(stage.value))}</td><td class="w">{escape(why, SHOWN_CHARS)}</td></tr>')
+            f'<td class="v">{escape(value_text(stage.value))}</td>'
+            f'<td class="w">{escape(why, SHOWN_CHARS)}</td></tr>')
 
 
 def _painted(value: Sequence[Span]) -> str:
     """Spans as HTML, up to SHOWN_CHARS of them all together."""
     parts, room = [], SHOWN_CHARS
     for span in value:
-        parts.append(f'<span class="{escape(span.kind)}">{escape(span.text, room)}</span>')
+        if room > 0:
+            parts.append(f'<span class="{escape(span.kind)}">{escape(span.text[:room])}</span>')
         room -= len(span.text)
-        if room <= 0:
-            break
-    return "".join(parts) or "(empty)"
+    return "".join(parts) + (f"… ({-room:,} more characters)" if room < 0 else "") or "(empty)"

@@ -13,15 +13,15 @@ from explorl.report.debugger import Stage
 TERMS = {"oc": ("final answer right", "eq 16, 38"), "re": ("a strategy right", "eq 19"),
          "fa": ("format", "eq 20–23"), "sd": ("exploration", "eq 17–18"),
          "rd": ("exploration, counted", "eq 48"), "l": ("length", "eq 24")}
-_SOURCE = {"FA": "from <final_answer>", "ANS": "from <answer>", "SO": "no final tag: the last strategy's outcome",
-           "NONE": "no tag holds an answer"}
+_SOURCE = {"FA": "from <final_answer>", "ANS": "from <answer>",
+           "SO": "no final tag: the last strategy's outcome", "NONE": "no tag holds an answer"}
 _DROPPED = ("unclosed", "malformed", "duplicated", "over_limit")
 
 
 def stages(batch: Batch, index: int, method: Method, components: Mapping[str, np.ndarray]) -> list[Stage]:
     """Answer, checks, similarity, then each component raw, z-scored and weighted."""
-    seen = sde2.stages(batch.completions[index], batch.gold[index], getattr(method, "encode", None), method.config,
-                       prompt=batch.prompts[index])
+    seen = sde2.stages(batch.completions[index], batch.gold[index], getattr(method, "encode", None),
+                       method.config, prompt=batch.prompts[index])
     return [*_reading(seen, batch.gold[index]), *_similarity(seen, method.config),
             *_terms(batch, index, method, components)]
 
@@ -79,7 +79,7 @@ def _terms(batch: Batch, index: int, method: Method, components: Mapping[str, np
         z = float(sde2.zscore(raw, config.eps)[index - start])
         why = "never varies here: only centred" if deviation <= config.eps else "(raw − mean) / deviation"
         shown += [Stage(f"{label}, raw", "the completion", float(own), "", equation),
-                  Stage(f"{label}, z", f"{config.norm_scope} mean {raw.mean():.3f}, deviation {deviation:.3f}", z, why,
-                        "eq 27–29"),
+                  Stage(f"{label}, z",
+                        f"{config.norm_scope} mean {raw.mean():.3f}, deviation {deviation:.3f}", z, why, "eq 27–29"),
                   Stage(f"{label}, weighted", f"weight {weight:g}", weight * z, "", "eq 30")]
     return shown

@@ -1,4 +1,4 @@
-"""Figures that any chapter can use: learning curves, a forest of arms, scored completions, bars per component.
+"""Figures that any chapter can use: learning curves, a forest of arms, bars per component, gaming policies.
 
 Every function takes arrays, returns a matplotlib Figure with an alternative text
 (:func:`explorl.report.style.alt_text`), and reads no file.
@@ -83,7 +83,7 @@ def forest(estimates: Mapping[str, Estimate], *, xlabel: str, title: str = "", p
     """One row per arm: a dot with its interval, and the numbers written out.
 
     Args:
-        estimates: arm → (value, low, high, n), in drawing order from the top. Infinite ends draw the dot alone.
+        estimates: arm → (value, low, high, n), from the top down. Infinite ends draw the dot alone.
         xlabel: what is measured.
         percent: values in [0, 1] shown as percent.
         unit: what n counts, "seeds" or "items".
@@ -98,12 +98,14 @@ def forest(estimates: Mapping[str, Estimate], *, xlabel: str, title: str = "", p
             if bounded:
                 axes.plot([scale * low, scale * high], [row, row], color=paint, linewidth=2.4)
             axes.plot(scale * value, row, "o", color=paint, markersize=8)
-            words = _interval_words(scale * value, scale * low, scale * high) + f"   {n} {unit if n != 1 else unit.removesuffix('s')}"
+            words = _interval_words(scale * value, scale * low, scale * high)
+            words += f"   {n} {unit if n != 1 else unit.removesuffix('s')}"
             axes.annotate(words, xy=(1.02, row), xycoords=("axes fraction", "data"), va="center", fontsize=9)
         if reference is not None:
             axes.axvline(scale * reference, color=style.INK, linestyle="--", linewidth=1)
         axes.set_yticks(range(len(estimates)), [style.display_name(a) for a in estimates])
-        axes.set(xlabel=f"{xlabel} (%)" if percent else xlabel, title=title, ylim=(len(estimates) - 0.5, -0.5))
+        axes.set(xlabel=f"{xlabel} (%)" if percent else xlabel, title=title)
+        axes.set_ylim(len(estimates) - 0.5, -0.5)
         style.tidy(axes, "x")
     told = "; ".join(f"{style.display_name(a)} {_interval_words(scale * e[0], scale * e[1], scale * e[2])}"
                      for a, e in estimates.items())
@@ -117,8 +119,8 @@ def _interval_words(value: float, low: float, high: float) -> str:
     return f"{value:.1f} [{low:.1f}, {high:.1f}]"
 
 
-def component_bars(labels: Sequence[str], components: Mapping[str, Sequence[float]], *, total: str | None = None,
-                   title: str = "") -> Figure:
+def component_bars(labels: Sequence[str], components: Mapping[str, Sequence[float]], *,
+                   total: str | None = None, title: str = "") -> Figure:
     """Small bars side by side: one panel per component, one row per completion, values written at the bars.
 
     Args:
@@ -128,7 +130,8 @@ def component_bars(labels: Sequence[str], components: Mapping[str, Sequence[floa
     """
     names = list(components)
     with style.look():
-        fig, axes = style.canvas(1.5 + 1.55 * len(names), 0.9 + 0.3 * len(labels), columns=len(names), sharey=True)
+        fig, axes = style.canvas(1.5 + 1.55 * len(names), 0.9 + 0.3 * len(labels), columns=len(names),
+                                 sharey=True)
         for index, (name, panel) in enumerate(zip(names, axes)):
             values = np.asarray(components[name], dtype=np.float64)
             if values.shape != (len(labels),):
@@ -145,8 +148,9 @@ def component_bars(labels: Sequence[str], components: Mapping[str, Sequence[floa
         axes[0].invert_yaxis()
         if title:
             fig.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    told = "; ".join(f"{label}: " + ", ".join(f"{style.display_name(n)} {components[n][i]:.2f}" for n in names)
-                     for i, label in enumerate(labels))
+    told = "; ".join(
+        f"{label}: " + ", ".join(f"{style.display_name(name)} {components[name][i]:.2f}" for name in names)
+        for i, label in enumerate(labels))
     return style.describe(fig, f"Bars per completion and component. {told}.")
 
 
@@ -173,7 +177,8 @@ def gaming_gallery(labels: Sequence[str], rewards: Sequence[float], honest: Sequ
     values, fair = np.asarray(rewards, dtype=np.float64), np.asarray(honest, dtype=bool)
     if not len(labels) == len(values) == len(fair) or len(correct) not in (0, len(labels)):
         raise ConfigError("labels, rewards, honest, correct",
-                          f"lengths {len(labels)}, {len(values)}, {len(fair)}, {len(correct)}", "of equal length")
+                          f"of {len(labels)}, {len(values)}, {len(fair)}, {len(correct)} entries",
+                          "of equal length")
     order = np.argsort(-values, kind="stable")
     with style.look():
         fig, (axes,) = style.canvas(6.8, 1.0 + 0.36 * len(labels))
@@ -186,7 +191,8 @@ def gaming_gallery(labels: Sequence[str], rewards: Sequence[float], honest: Sequ
         axes.axvline(0, color=style.INK, linewidth=0.8)
         axes.set(xlabel=xlabel, title=title)
         style.tidy(axes, "x")
-        axes.annotate("honest", xy=(0.99, 0.10), xycoords="axes fraction", color=style.BLUE, weight="bold", ha="right")
-        axes.annotate("gaming", xy=(0.99, 0.02), xycoords="axes fraction", color=style.RED, weight="bold", ha="right")
+        for word, height, paint in (("honest", 0.10, style.BLUE), ("gaming", 0.02, style.RED)):
+            axes.annotate(word, xy=(0.99, height), xycoords="axes fraction", color=paint, weight="bold",
+                          ha="right")
     told = "; ".join(f"{labels[i]} ({'honest' if fair[i] else 'gaming'}) {values[i]:.2f}" for i in order)
     return style.describe(fig, f"Policies by {xlabel}: {told}.")

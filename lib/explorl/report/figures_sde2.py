@@ -15,7 +15,7 @@ from explorl.report import style
 
 def similarity_matrix(cosines: np.ndarray, kept: Sequence[int], *, delta: float, labels: Sequence[str] = (),
                       title: str = "") -> Figure:
-    """Cosines between the strategies of one completion; kept ones framed and bold, dropped ones faint (eq 10–15).
+    """Cosines between the strategies of one completion; the kept ones framed and bold (eq 10–15).
 
     Args:
         cosines: (m, m) in [−1, 1], symmetric.
@@ -58,8 +58,8 @@ def _cell(axes, i: int, j: int, value: float, above: bool) -> None:
               color="white" if value > 0.6 else "#27323c", fontweight="bold" if above else "normal")
 
 
-def uniq_staircase(deltas: Sequence[float], counts: Mapping[str, Sequence[int]], *, delta: float | None = None,
-                   title: str = "") -> Figure:
+def uniq_staircase(deltas: Sequence[float], counts: Mapping[str, Sequence[int]], *,
+                   delta: float | None = None, title: str = "") -> Figure:
     """How many strategies count as different, as the threshold δ rises (eq 15).
 
     Args:
@@ -72,7 +72,7 @@ def uniq_staircase(deltas: Sequence[float], counts: Mapping[str, Sequence[int]],
         fig, (axes,) = style.canvas(6.4, 3.4)
         for index, (name, values) in enumerate(counts.items()):
             if len(values) != len(x):
-                raise ConfigError(f"counts[{name!r}]", f"{len(values)} values", f"{len(x)}, one per threshold")
+                raise ConfigError(f"counts[{name!r}]", f"{len(values)} values", f"{len(x)} values")
             paint = style.colour(name, index)
             axes.step(x, np.asarray(values) + 0.04 * index, where="post", color=paint)
             axes.annotate(style.display_name(name), xy=(x[-1], values[-1] + 0.04 * index), xytext=(6, 0),
@@ -80,14 +80,15 @@ def uniq_staircase(deltas: Sequence[float], counts: Mapping[str, Sequence[int]],
                           annotation_clip=False)
         if delta is not None:
             axes.axvline(delta, color=style.INK, linestyle="--", linewidth=1)
-            axes.annotate(f"δ = {delta:g}", xy=(delta, 0.02), xycoords=("data", "axes fraction"), xytext=(4, 0),
-                          textcoords="offset points", fontsize=9)
+            axes.annotate(f"δ = {delta:g}", xy=(delta, 0.02), xycoords=("data", "axes fraction"),
+                          xytext=(4, 0), textcoords="offset points", fontsize=9)
         top = max((max(v) for v in counts.values()), default=1)
         axes.set(xlabel="threshold δ", ylabel="Uniq(δ)", title=title, ylim=(0, top + 0.6), xlim=(x[0], x[-1]))
         axes.set_yticks(range(0, top + 1))
         style.tidy(axes)
     told = "; ".join(f"{style.display_name(n)} from {v[0]} to {v[-1]}" for n, v in counts.items())
-    return style.describe(fig, f"Number of kept strategies against threshold from {x[0]:g} to {x[-1]:g}: {told}.")
+    return style.describe(fig, f"Number of kept strategies as the threshold rises from {x[0]:g} to "
+                               f"{x[-1]:g}: {told}.")
 
 
 def valley(counts: Sequence[int], rewards: Mapping[float, Sequence[float]], *, by_count: Sequence[float] = (),
@@ -121,8 +122,8 @@ def valley(counts: Sequence[int], rewards: Mapping[float, Sequence[float]], *, b
         style.tidy(axes)
         places = style.spread(np.array([y for y, _ in ends.values()]), 0.06 * axes.get_ylim()[1])
         for (name, (_, paint)), place in zip(ends.items(), places):
-            axes.annotate(name, xy=(m[-1] + 0.2, place), xytext=(6, 0), textcoords="offset points", va="center",
-                          color=paint, fontweight="bold", fontsize=9, annotation_clip=False)
+            axes.annotate(name, xy=(m[-1] + 0.2, place), xytext=(6, 0), textcoords="offset points",
+                          va="center", color=paint, fontweight="bold", fontsize=9, annotation_clip=False)
     return style.describe(fig, _valley_words(m, rewards, single))
 
 
@@ -130,13 +131,15 @@ def _valley_words(m: np.ndarray, rewards: Mapping[float, Sequence[float]], singl
     words = []
     for mean_cosine, values in rewards.items():
         below = [int(k) for k, v in zip(m, values) if single is not None and v < single - 1e-12]
-        place = f"pays less than one strategy at m = {', '.join(map(str, below))}" if below else "has no valley"
+        place = "has no valley"
+        if below:
+            place = f"pays less than one strategy at m = {', '.join(map(str, below))}"
         words.append(f"mean cosine {mean_cosine:g} {place} and ends at {float(values[-1]):.2f}")
     return f"Exploration reward against number of strategies: {'; '.join(words)}."
 
 
-def z_scores(raw: Mapping[str, Sequence[float]], scaled: Mapping[str, Sequence[float]], *, labels: Sequence[str],
-             title: str = "") -> Figure:
+def z_scores(raw: Mapping[str, Sequence[float]], scaled: Mapping[str, Sequence[float]], *,
+             labels: Sequence[str], title: str = "") -> Figure:
     """Raw components beside the same after batch z-scoring (eq 27–29): one dot per completion.
 
     Args:
@@ -157,8 +160,8 @@ def z_scores(raw: Mapping[str, Sequence[float]], scaled: Mapping[str, Sequence[f
             style.tidy(panel, "x")
         if title:
             fig.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    told = "; ".join(f"{style.display_name(c)} standard deviation {np.std(np.asarray(raw[c], dtype=float)):.3f} raw, "
-                     f"{np.std(np.asarray(scaled[c], dtype=float)):.3f} scaled" for c in raw)
+    told = "; ".join(f"{style.display_name(c)} standard deviation {np.std(raw[c], dtype=float):.3f} raw, "
+                     f"{np.std(scaled[c], dtype=float):.3f} scaled" for c in raw)
     return style.describe(fig, f"Components before and after z-scoring of {len(labels)} completions: {told}.")
 
 

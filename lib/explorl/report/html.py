@@ -22,7 +22,7 @@ class Html(str):
 
 
 def visible(text: str, limit: int | None = None) -> str:
-    """Make hostile text showable: control characters as symbols, invisible or direction-changing ones as code points.
+    """Make hostile text showable: control characters as symbols, invisible ones as code points.
 
     Args:
         text: anything a model wrote.

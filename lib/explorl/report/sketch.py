@@ -1,7 +1,7 @@
 """Box-and-arrow pictures as self-contained SVG, drawn with a slightly unsteady hand.
 
-The lines take the page's text colour, so that the pictures suit light and dark pages; nothing is loaded, and no
-script runs.
+The lines take the page's text colour, so that the pictures suit light and dark pages; nothing is loaded, and
+no script runs.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class Arrow:
     label: str = ""
 
 
-def draw(boxes: Mapping[str, Box], arrows: Sequence[Arrow], *, title: str, description: str, seed: int = 0) -> Html:
+def draw(boxes: Mapping[str, Box], arrows: Sequence[Arrow], *, title: str, description: str, seed: int = 0
+         ) -> Html:
     """The picture as inline SVG.
 
     Args:
@@ -76,8 +77,9 @@ def draw(boxes: Mapping[str, Box], arrows: Sequence[Arrow], *, title: str, descr
     height = max(b.y + b.height for b in boxes.values()) + 6
     parts = [_box(box, rng) for box in boxes.values()]
     parts += [_arrow(boxes[a.start], boxes[a.end], a.label, rng) for a in arrows]
-    return Html(f'<svg role="img" aria-label="{escape(title)}: {escape(description)}" viewBox="-6 -6 {width + 6:.0f} '
-                f'{height + 6:.0f}" style="max-width:{width + 6:.0f}px;width:100%;height:auto;color:inherit" '
+    return Html(f'<svg role="img" aria-label="{escape(title)}: {escape(description)}" '
+                f'viewBox="-6 -6 {width + 6:.0f} {height + 6:.0f}" '
+                f'style="max-width:{width + 6:.0f}px;width:100%;height:auto;color:inherit" '
                 'font-family="inherit" xmlns="http://www.w3.org/2000/svg">'
                 f"<title>{escape(title)}</title><desc>{escape(description)}</desc>{''.join(parts)}</svg>")
 
@@ -118,8 +120,9 @@ def _arrow(start: Box, end: Box, label: str, rng: np.random.Generator) -> str:
     text = "" if not label else (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle" dominant-baseline="central" fill="currentColor" '
         f'font-size="13" font-style="italic">{escape(label)}</text>')
-    return (f'<path d="{_stroke(np.array([a, b]), rng)}" fill="none" stroke="currentColor" stroke-width="1.6"/>'
-            f'<path d="{_stroke(head, rng, 0.5)}" fill="none" stroke="currentColor" stroke-width="1.6"/>{text}')
+    line = 'fill="none" stroke="currentColor" stroke-width="1.6"/>'
+    shaft = f'<path d="{_stroke(np.array([a, b]), rng)}" {line}'
+    return f'{shaft}<path d="{_stroke(head, rng, 0.5)}" {line}{text}'
 
 
 def _ends(start: Box, end: Box) -> tuple[np.ndarray, np.ndarray]:
@@ -150,9 +153,9 @@ def grpo_pipeline() -> Html:
     }
     line = ("prompt", "rollout", "reward", "advantage", "update")
     return draw(boxes, [Arrow(a, b) for a, b in zip(line, line[1:])], title="One pipeline, three seams",
-                description="A prompt goes through rollout, reward and advantage to the update. ROSE changes rollout "
-                            "and advantage; SD-E² changes the reward; EMPO reward and advantage; IMAGINE the "
-                            "advantage.")
+                description="A prompt goes through rollout, reward and advantage to the update. ROSE changes "
+                            "rollout and advantage; SD-E² changes the reward; EMPO reward and advantage; "
+                            "IMAGINE the advantage.")
 
 
 def reward_anatomy() -> Html:
@@ -162,13 +165,14 @@ def reward_anatomy() -> Html:
         "right": Box(190, 76, 164, 58, ("is any attempt right?",), style.ORANGE),
         "flat": Box(440, 0, 176, 58, ("a flat bonus", "variety no longer counts"), style.GREEN),
         "novel": Box(440, 152, 176, 58, ("pay for variety", "different ideas × spread"), style.BLUE),
-        "sum": Box(676, 60, 132, 90, ("add up", "+ final answer right", "+ an attempt right", "+ good format")),
+        "sum": Box(676, 60, 132, 90,
+                   ("add up", "+ final answer right", "+ an attempt right", "+ good format")),
         "group": Box(858, 76, 122, 58, ("compare", "within the group")),
     }
     arrows = [Arrow("completion", "right"), Arrow("right", "flat", "yes"), Arrow("right", "novel", "no"),
               Arrow("flat", "sum"), Arrow("novel", "sum"), Arrow("sum", "group")]
     return draw(boxes, arrows, title="What SD-E² pays for",
-                description="A completion holds several attempts and a final answer. If any attempt is right it gets a "
-                            "flat bonus; if none is, it is paid for how many different ideas it has and how far they "
-                            "lie apart. That is added to the pay for a right final answer, a right attempt and good "
-                            "format, and compared within the group.")
+                description="A completion holds several attempts and a final answer. If any attempt is right "
+                            "it gets a flat bonus; if none is, it is paid for the number of different ideas "
+                            "and how far apart they lie. That is added to the pay for a right final answer, "
+                            "a right attempt and good format, and compared within the group.")

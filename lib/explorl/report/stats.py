@@ -132,8 +132,8 @@ def paired(a: Sequence[int], b: Sequence[int], *, confidence: float = 0.95, resa
         seed: seed of those draws.
 
     Returns:
-        ``difference`` = mean(a) − mean(b) in [−1, 1] with its interval, ``p_value``, ``only_a`` and ``only_b``
-        (items that one alone got right), ``n``.
+        ``difference`` = mean(a) − mean(b) in [−1, 1] with its interval, ``p_value``, ``only_a`` and
+        ``only_b`` (items that one alone got right), ``n``.
 
     Raises:
         ConfigError: different lengths, no items, or values that are not 0/1.
@@ -165,8 +165,9 @@ def _bootstrap_mean(values: np.ndarray, confidence: float, resamples: int, seed:
     for method in ("BCa", "percentile"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", sp.DegenerateDataWarning)
-            low, high = sp.bootstrap((values,), np.mean, confidence_level=confidence, n_resamples=resamples,
-                                     method=method, batch=500, rng=np.random.default_rng(seed)).confidence_interval
+            drawn = sp.bootstrap((values,), np.mean, confidence_level=confidence, n_resamples=resamples,
+                                 method=method, batch=500, rng=np.random.default_rng(seed))
+        low, high = drawn.confidence_interval
         if np.isfinite([low, high]).all():
             break
     return Interval(float(low), float(high))

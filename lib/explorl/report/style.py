@@ -35,7 +35,9 @@ ARM_NAMES: Mapping[str, str] = {
     "cfee": "GRPO-CFEE", "sde2": "SD-E²", "sde2_shuffled": "SD-E², shuffled", "oc_fa": "outcome + format",
     "oc_fa_sd": "outcome + format + exploration",
 }
-COMPONENT_COLOURS: Mapping[str, str] = {"oc": BLUE, "re": SKY, "fa": ORANGE, "sd": GREEN, "rd": GREEN, "l": PINK}
+COMPONENT_COLOURS: Mapping[str, str] = {
+    "oc": BLUE, "re": SKY, "fa": ORANGE, "sd": GREEN, "rd": GREEN, "l": PINK,
+}
 COMPONENT_NAMES: Mapping[str, str] = {
     "oc": "final answer right", "re": "a strategy right", "fa": "format", "sd": "exploration",
     "rd": "exploration (count)", "l": "length",
@@ -43,7 +45,8 @@ COMPONENT_NAMES: Mapping[str, str] = {
 SEQUENTIAL = LinearSegmentedColormap.from_list("explorl", ["#dfe9ef", "#7fb2d0", "#2b83ba", "#1b4f72"])
 
 _RC = {
-    "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none", "legend.frameon": False,
+    "figure.facecolor": "none", "axes.facecolor": "none", "savefig.facecolor": "none",
+    "legend.frameon": False,
     "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": INK, "axes.titlecolor": INK,
     "xtick.color": INK, "ytick.color": INK, "grid.color": INK, "grid.alpha": 0.25, "grid.linewidth": 0.6,
     "font.size": 10, "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left",
@@ -62,14 +65,14 @@ def look() -> Iterator[None]:
 
 def canvas(width: float = 6.4, height: float = 3.6, columns: int = 1, rows: int = 1, **kwargs
            ) -> tuple[Figure, np.ndarray]:
-    """A figure in inches with a flat array of axes; closed in pyplot, so that a notebook shows it only once."""
+    """A figure (inches) with a flat array of axes; closed in pyplot, so that a notebook shows it once."""
     fig, axes = plt.subplots(rows, columns, figsize=(width, height), squeeze=False, **kwargs)
     plt.close(fig)
     return fig, axes.reshape(-1)
 
 
 def tidy(axes: Axes, grid: str = "y") -> None:
-    """Drop the frame (the baseline stays under vertical values); grid lines along ``grid``: "x", "y", "both", ""."""
+    """Drop the frame, but for the baseline under vertical values; grid: "x", "y", "both" or ""."""
     sns.despine(ax=axes, left=True, bottom=grid == "x")
     axes.grid(False)
     if grid:

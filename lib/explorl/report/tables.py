@@ -1,7 +1,7 @@
 """Tables for the book and the terminal: results, paper against measured, symbols, differences.
 
-Every table is a pandas ``Styler`` (``.data`` is the plain DataFrame), escaped, with the classes that the book's theme
-styles on light and dark pages; :func:`plain` writes any of them as text.
+Every table is a pandas ``Styler`` (``.data`` is the plain DataFrame), escaped, with the classes that the
+book's theme styles on light and dark pages; :func:`plain` writes any of them as text.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def plain(table: Styler | pd.DataFrame) -> str:
     SD-E²  82.0
     """
     frame = table.data if isinstance(table, Styler) else table
-    cells = [[str(c) for c in frame.columns]] + [[str(c) for c in row] for row in frame.itertuples(index=False)]
+    cells = [[str(c) for c in row] for row in [frame.columns, *frame.itertuples(index=False)]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(frame.columns))]
     lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in cells]
     return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
@@ -94,9 +94,10 @@ def results_table(chapter: str | None = None, *, records: Sequence[Record] | Non
     found = _committed(chapter) if records is None else [r for r in records if chapter in (None, r.chapter)]
     rows = [_result_row(record, arm, metrics) for record in found
             for arm in dict.fromkeys(row.arm for row in record.metrics)]
-    columns = ["chapter", "run", "scale", "arm", *(_heading(m) for m in metrics), "seeds", "n", "minutes", "date"]
-    return styled(pd.DataFrame(rows, columns=columns), "Records of real runs; value [95 % interval]. Minutes are the "
-                                                       "whole run's.")
+    columns = ["chapter", "run", "scale", "arm", *(_heading(m) for m in metrics), "seeds", "n", "minutes",
+               "date"]
+    return styled(pd.DataFrame(rows, columns=columns),
+                  "Records of real runs; value [95 % interval]. Minutes are the whole run's.")
 
 
 def _heading(metric: str) -> str:
@@ -114,20 +115,21 @@ def _result_row(record: Record, arm: str, metrics: Sequence[str]) -> list[str]:
 
 
 def compare(chapter: str, this_run: Record | None = None, *, tables: Sequence[str] | None = None,
-            metric: str = "acc", records: Sequence[Record] | None = None,
+            metric: str = "acc", only_known: bool = False, records: Sequence[Record] | None = None,
             paper: pd.DataFrame | None = None) -> Styler:
     """The paper's numbers beside ours, with a verdict from a fixed scale.
 
-    One row per cell of the paper's tables. "measured, full" is a run on the paper's model and data, "measured, toy" one
-    in the toy world (only for tables whose data set it stands in for). A missing full run shows the command that makes
-    it. The verdict is about the claim "better than …", the arm that the paper ranks just below; it rests on the full
-    run if there is one, else on the toy run, else on this run.
+    One row per cell of the paper's tables. "measured, full" is a run on the paper's model and data,
+    "measured, toy" one in the toy world (only for tables whose data set it stands in for). A missing full run shows the
+    command that makes it. The verdict is about the claim "better than …", the arm that the paper ranks just
+    below; it rests on the full run if there is one, else on the toy run, else on this run.
 
     Args:
         chapter: such as ``sde2``.
         this_run: the run that the reader has just made.
         tables: the paper's tables, such as ``["1"]``; None for all that have this metric.
         metric: the paper's name of it: ``acc``, ``s_acc``, ``n_strategies``, ``tokens``.
+        only_known: leave out cells whose number could not be recovered from the paper.
         records, paper: instead of the committed records and the paper's numbers.
     """
     numbers = paper_tables.load(chapter) if paper is None else paper
@@ -138,10 +140,14 @@ def compare(chapter: str, this_run: Record | None = None, *, tables: Sequence[st
         if unknown:
             raise ConfigError("tables", unknown, f"among {sorted(set(cells.table))} for metric {metric!r}")
         cells = cells[cells.table.isin(tables)]
+    if only_known:
+        cells = cells[cells.value.notna()]
     rows = [_compare_row(chapter, cell, numbers, known, this_run) for cell in cells.itertuples()]
-    columns = ["table", "model", "arm", "paper", "measured, full", "measured, toy", "this run", "claim", "verdict"]
+    columns = ["table", "model", "arm", "paper", "measured, full", "measured, toy", "this run", "claim",
+               "verdict"]
     return styled(pd.DataFrame(rows, columns=columns),
-                  "Paper and measured; value [95 % interval], n test items, s seeds. † derived from printed numbers.")
+                  "Paper and measured; value [95 % interval], n test items, s seeds. † derived from printed "
+                  "numbers.")
 
 
 def _compare_row(chapter: str, cell, numbers: pd.DataFrame, known: Sequence[Record], this_run: Record | None
@@ -155,7 +161,8 @@ def _compare_row(chapter: str, cell, numbers: pd.DataFrame, known: Sequence[Reco
     if shown[0] == MISSING:
         made_by = verdicts.command(places.params_dir(), chapter, *place)
         shown[0] = f"not run yet: {made_by}" if made_by else "not run yet"
-    gaps = [verdicts.difference(r, cell.row, reference, cell.metric) for r in (full, toy, this_run) if reference]
+    gaps = [verdicts.difference(record, cell.row, reference, cell.metric, known)
+            for record in (full, toy, this_run) if record and reference]
     judged = next((gap for gap in gaps if gap is not None), None)
     claim = f"> {style.display_name(reference)}" if reference else MISSING
     word = verdicts.verdict(judged) if reference else MISSING
@@ -182,22 +189,22 @@ def says_does_we(rows: Sequence[Mapping[str, str]]) -> Styler:
     """*Paper says / code does / we do*.
 
     Args:
-        rows: each with ``about``, ``paper``, ``code``, ``we``, and optionally ``why`` and ``switch`` (the setting
-            that chooses the other reading).
+        rows: each with ``about``, ``paper``, ``code``, ``we``, and optionally ``why`` and ``switch`` (the
+            setting that chooses the other reading).
 
     Raises:
         ConfigError: a row lacks one of the four, or has a field that is none of these.
     """
-    headings = {"about": "about", "paper": "the paper says", "code": "the code does", "we": "we do", "why": "because",
-                "switch": "switch"}
-    return styled(_checked(rows, headings, required=("about", "paper", "code", "we")), "Paper says, code does, we do.")
+    headings = {"about": "about", "paper": "the paper says", "code": "the code does", "we": "we do",
+                "why": "because", "switch": "switch"}
+    return styled(_checked(rows, headings, required=("about", "paper", "code", "we")))
 
 
 def symbol_table(rows: Sequence[Mapping[str, str]]) -> Styler:
     """Symbols: how they are written, what they are called in the code, what they mean.
 
     Args:
-        rows: fields of :data:`SYMBOL_COLUMNS`, ``symbol`` (LaTeX without dollar signs) and ``meaning`` always.
+        rows: fields of :data:`SYMBOL_COLUMNS`; ``symbol`` (LaTeX, no dollar signs) and ``meaning`` in each.
 
     Raises:
         ConfigError: a row lacks one of the two, or has an unknown field.
@@ -206,18 +213,21 @@ def symbol_table(rows: Sequence[Mapping[str, str]]) -> Styler:
     return styled(_checked(rows, headings, required=("symbol", "meaning")), math_columns=["symbol"])
 
 
-def _checked(rows: Sequence[Mapping[str, str]], headings: Mapping[str, str], required: Sequence[str]) -> pd.DataFrame:
+def _checked(rows: Sequence[Mapping[str, str]], headings: Mapping[str, str], required: Sequence[str]
+             ) -> pd.DataFrame:
+    allowed = f"{', '.join(required)} filled, of {', '.join(headings)}"
     for number, row in enumerate(rows):
-        wrong = [name for name in required if not row.get(name)] + [name for name in row if name not in headings]
+        wrong = [n for n in required if not row.get(n)] + [n for n in row if n not in headings]
         if wrong:
-            raise ConfigError(f"rows[{number}]", wrong, f"{', '.join(required)} filled, of {', '.join(headings)}")
+            raise ConfigError(f"rows[{number}]", wrong, allowed)
     used = [name for name in headings if name in required or any(row.get(name) for row in rows)]
-    return pd.DataFrame([[row.get(name, "") for name in used] for row in rows], columns=[headings[n] for n in used])
+    cells = [[row.get(name, "") for name in used] for row in rows]
+    return pd.DataFrame(cells, columns=[headings[name] for name in used])
 
 
 def config_diff(params_a: Mapping[str, object], params_b: Mapping[str, object],
-                sources: Mapping[str, str] | Callable[[str], str] = {}, *, names: tuple[str, str] = ("ours", "paper"),
-                all_rows: bool = False) -> Styler:
+                sources: Mapping[str, str] | Callable[[str], str] = {}, *,
+                names: tuple[str, str] = ("ours", "paper"), all_rows: bool = False) -> Styler:
     """Where two settings differ, and why.
 
     Args:

@@ -1,7 +1,7 @@
 """Paper against record: which record speaks for a row of a paper's table, and what it says about the claim.
 
-The claim of a row is that its arm beats the arm that the same table ranks just below it. The verdict has four words
-and no more.
+The claim of a row is that its arm beats the arm that the same table ranks just below it. The verdict is one
+of four, and no other.
 """
 
 from __future__ import annotations
@@ -26,11 +26,15 @@ TASK_OF_TABLE: Mapping[str, Mapping[str, str]] = {
 TOY_TABLES: Mapping[str, tuple[str, ...]] = {"sde2": ("1", "5")}
 """Tables whose arms are also trained in the toy world; it stands in for no other data set."""
 METRIC_OF_PAPER: Mapping[str, tuple[str, ...]] = {
-    "acc": ("acc_strict",), "s_acc": ("s_acc",), "n_strategies": ("n_strategies", "STR"), "tokens": ("tokens", "TOK"),
+    "acc": ("acc_strict",), "s_acc": ("s_acc",), "n_strategies": ("n_strategies", "STR"),
+    "tokens": ("tokens", "TOK"),
 }
 """The paper's metric → the names under which a record may hold it, best first."""
 BACKBONES: Mapping[str, tuple[str, ...]] = {"Llama-3.1-8B-Instruct": ("llama-3.1-8b", "llama-3.2-3b")}
 """Where a paper names one model in two ways, either counts."""
+ALIKE = ("task", "backbone", "steps", "prompts_per_step", "group_size", "learning_rate",
+         "max_completion_tokens", "eval_problems", "eval_samples")
+"""Parameters that must agree before arms of two records are compared."""
 
 
 def verdict(difference: Estimate | None) -> str:
@@ -47,7 +51,7 @@ def verdict(difference: Estimate | None) -> str:
 
 
 def find(record: Record | None, arm: str, metric: str) -> MetricRow | None:
-    """The record's row for an arm and a metric in the paper's or the record's name; None where there is none."""
+    """The record's row for an arm and a metric, in the paper's or the record's name; None without one."""
     for name in METRIC_OF_PAPER.get(metric, (metric,)) if record else ():
         for row in record.metrics:
             if (row.arm, row.metric) == (arm, name) and row.value is not None:
@@ -55,13 +59,18 @@ def find(record: Record | None, arm: str, metric: str) -> MetricRow | None:
     return None
 
 
-def difference(record: Record | None, arm: str, reference: str, metric: str) -> Estimate | None:
-    """How much better an arm is than another in one run, in the unit of the record.
+def difference(record: Record | None, arm: str, reference: str, metric: str, others: Sequence[Record] = ()
+               ) -> Estimate | None:
+    """How much better an arm is than another, in the unit of the record.
 
-    With two or more common seeds: mean of the per-seed differences with its t interval. With one seed: Newcombe's
-    interval of two proportions, where the record has counts; else a value without an interval.
+    The reference is taken from the same record, else from the first of ``others`` that was made alike
+    (:data:`ALIKE`): a paper's table may be filled one run per cell. With two or more common seeds: mean of
+    the per-seed differences with its t interval. With one seed: Newcombe's interval of two proportions, where
+    there are counts; else a value without an interval.
     """
-    a, b = find(record, arm, metric), find(record, reference, metric)
+    a = find(record, arm, metric)
+    found = (find(r, reference, metric) for r in [record, *others] if r and _setting(r) == _setting(record))
+    b = next((row for row in found if row), None)
     if a is None or b is None:
         return None
     left, right = ({s.seed: s.value for s in row.seeds if s.value is not None} for row in (a, b))
@@ -73,6 +82,10 @@ def difference(record: Record | None, arm: str, reference: str, metric: str) -> 
     return Estimate(a.value - b.value, -math.inf, math.inf, len(gaps))
 
 
+def _setting(record: Record) -> tuple:
+    return record.chapter, record.scale, *(repr(record.params.get(name)) for name in ALIKE)
+
+
 def _newcombe(a: MetricRow, b: MetricRow) -> Estimate:
     p, q = a.pooled.k / a.pooled.n, b.pooled.k / b.pooled.n
     down = math.hypot(p - a.pooled.low, b.pooled.high - q)
@@ -81,8 +94,9 @@ def _newcombe(a: MetricRow, b: MetricRow) -> Estimate:
 
 
 def reference_arm(paper: pd.DataFrame, table: str, model: str, arm: str, metric: str) -> str | None:
-    """The arm ranked just below this one in the paper's table; None for the lowest or where values are missing."""
-    rows = paper[(paper.table == table) & (paper.model == model) & (paper.metric == metric) & paper.value.notna()]
+    """The arm ranked just below this one in the paper's table; None for the lowest and for missing values."""
+    rows = paper[(paper.table == table) & (paper.model == model) & (paper.metric == metric)]
+    rows = rows[rows.value.notna()]
     own = rows[rows.row == arm]
     if own.empty:
         return None
@@ -90,16 +104,17 @@ def reference_arm(paper: pd.DataFrame, table: str, model: str, arm: str, metric:
     return None if below.empty else str(below.row.iloc[-1])
 
 
-def full_record(records: Sequence[Record], chapter: str, table: str, model: str, arm: str, reference: str | None
-                ) -> Record | None:
+def full_record(records: Sequence[Record], chapter: str, table: str, model: str, arm: str,
+                reference: str | None) -> Record | None:
     """The run at the paper's model and data that holds this arm; better scale, then more seeds, first."""
     task = TASK_OF_TABLE.get(chapter, {}).get(table)
-    fit = [r for r in records if r.chapter == chapter and r.scale in FULL_SCALES and r.params.get("task") == task
-           and _is_model(str(r.params.get("backbone", "")), model)]
+    fit = [r for r in records if r.chapter == chapter and r.scale in FULL_SCALES
+           and r.params.get("task") == task and _is_model(str(r.params.get("backbone", "")), model)]
     return _best(fit, arm, reference)
 
 
-def toy_record(records: Sequence[Record], chapter: str, table: str, arm: str, reference: str | None) -> Record | None:
+def toy_record(records: Sequence[Record], chapter: str, table: str, arm: str, reference: str | None
+               ) -> Record | None:
     """The toy run that holds this arm (and its reference, if one does), with the most seeds."""
     if table not in TOY_TABLES.get(chapter, ()):
         return None
@@ -110,8 +125,7 @@ def _best(records: Sequence[Record], arm: str, reference: str | None) -> Record 
     def worth(record: Record) -> tuple:
         arms = {row.arm for row in record.metrics}
         seeds = max(len(row.seeds) for row in record.metrics if row.arm == arm)
-        return reference in arms, -FULL_SCALES.index(record.scale) if record.scale in FULL_SCALES else 0, seeds, \
-            record.created
+        return reference in arms, record.scale == FULL_SCALES[0], seeds, record.created
 
     holding = [r for r in records if any(row.arm == arm for row in r.metrics)]
     return max(holding, key=worth, default=None)
@@ -122,7 +136,7 @@ def _is_model(backbone: str, model: str) -> bool:
 
 
 def command(params_dir: Path, chapter: str, table: str, model: str, arm: str) -> str | None:
-    """The command that would make the missing run, read off the parameter files; None where no file is for it.
+    """The command that would make the missing run, read off the parameter files; None without a file for it.
 
     Raises:
         ConfigError: a parameter file is not a mapping.
@@ -132,8 +146,8 @@ def command(params_dir: Path, chapter: str, table: str, model: str, arm: str) ->
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ConfigError(path.name, type(values).__name__, "a mapping of parameter names to values")
-        if (values.get("scale") in FULL_SCALES and values.get("task") == task and arm in values.get("arms", ())
-                and _is_model(str(values.get("backbone", "")), model)):
+        if (values.get("scale") in FULL_SCALES and values.get("task") == task
+                and arm in values.get("arms", ()) and _is_model(str(values.get("backbone", "")), model)):
             named = path.stem.startswith((f"table{table}", f"table_{table}", f"t{table}_"))
             found.append((not named, FULL_SCALES.index(values["scale"]), len(values["arms"]),
                           path.relative_to(params_dir).as_posix()))

@@ -1,8 +1,8 @@
 """The cast: eight completions to two prompts, the same ones in every chapter.
 
 Each plays a part that some reward gets wrong. Group A has contrast under a plain outcome reward (three right,
-one wrong); group B has none (all wrong), so that plain GRPO learns nothing from it. In B two completions agree
-on the same wrong answer. The problems and texts are invented for this book.
+one wrong); group B has none (all wrong), so that plain GRPO learns nothing from it. In B two completions
+agree on the same wrong answer. The problems and texts are invented for this book.
 
 ==  ======================  ==============================================  =======
 id  label                   what it writes                                  answer
@@ -27,8 +27,8 @@ PROMPT_A = (
     "How many dollars of change does she get?"
 )
 PROMPT_B = (
-    "A tram leaves the depot with 12 passengers. At each of the next 3 stops, 9 people get on and 4 people get "
-    "off. How many passengers are on the tram after the last of these stops?"
+    "A tram leaves the depot with 12 passengers. At each of the next 3 stops, 9 people get on and 4 people "
+    "get off. How many passengers are on the tram after the last of these stops?"
 )
 GROUP_SIZE = 4
 
@@ -68,16 +68,16 @@ def _final(answer: str) -> str:
     return f"<final_answer>{answer}</final_answer>"
 
 
-_TOTAL_FIRST = ("Add up the bill and take it from the 50 dollars. The notebooks cost 4 * 7 = 28 and the pens cost "
-                "3 * 2 = 6, so the bill is 28 + 6 = 34. The change is 50 - 34 = 16.")
-_TOTAL_AGAIN = ("Work out the total bill and subtract it from 50 dollars. 4 notebooks cost 4 * 7 = 28 and 3 pens "
-                "cost 3 * 2 = 6, which is 34 in all. The change is 50 - 34 = 16.")
-_HAND_OVER = ("Count up from what Mara owes to what she hands over, as a cashier does: from 34 dollars 6 more make "
-              "40, and another 10 make 50, so 6 + 10 = 16 come back.")
+_TOTAL_FIRST = ("Add up the bill and take it from the 50 dollars. The notebooks cost 4 * 7 = 28 and the pens "
+                "cost 3 * 2 = 6, so the bill is 28 + 6 = 34. The change is 50 - 34 = 16.")
+_TOTAL_AGAIN = ("Work out the total bill and subtract it from 50 dollars. 4 notebooks cost 4 * 7 = 28 and 3 "
+                "pens cost 3 * 2 = 6, which is 34 in all. The change is 50 - 34 = 16.")
+_HAND_OVER = ("Count up from what Mara owes to what she hands over, as a cashier does: from 34 dollars 6 "
+              "more make 40, and another 10 make 50, so 6 + 10 = 16 come back.")
 _PER_STOP = ("Look at what one stop does: 9 people get on and 4 people get off, so the tram gains 9 - 4 = 5. "
              "That makes 12 + 5 = 17.")
-_BOARDING = ("Count the people who get on the tram over the whole ride: 3 * 9 = 27. With the 12 passengers from the "
-             "depot there are 12 + 27 = 39.")
+_BOARDING = ("Count the people who get on the tram over the whole ride: 3 * 9 = 27. With the 12 passengers "
+             "from the depot there are 12 + 27 = 39.")
 
 CAST: tuple[CastMember, ...] = (
     CastMember(
@@ -93,7 +93,7 @@ CAST: tuple[CastMember, ...] = (
         "A3", "right-other-path", PROMPT_A, "16",
         strategy(1, _TOTAL_FIRST, "16") + strategy(2, _TOTAL_AGAIN, "16") + strategy(3, _TOTAL_FIRST, "16")
         + strategy(4, _HAND_OVER, "16 dollars") + _final("$16"),
-        "A second path, but also a paraphrase and a verbatim repeat; once a strategy is right, padding is free."),
+        "A second path, but also a paraphrase and a verbatim repeat; once one is right, padding is free."),
     CastMember(
         "A4", "wrong-unique", PROMPT_A, "16",
         strategy(1, "Take the price of the notebooks from the bill she pays with: 50 - 4 * 7 = 22.", "22")
@@ -112,7 +112,7 @@ CAST: tuple[CastMember, ...] = (
         strategy(1, _PER_STOP, "17")
         + '<strategy id="2">\n<reasoning>Go through the stops one by one. After the first stop there are '
           "12 + 9 - 4 = 17",
-        "Cut at the token limit: the second block never closes, and the answer comes from the first outcome."),
+        "Cut at the token limit: the second block never closes; the answer comes from the first outcome."),
     CastMember("B3", "empty", PROMPT_B, "27", "", "Nothing at all."),
     CastMember("B4", "prompt-echo", PROMPT_B, "27", PROMPT_B, "The question again: numbers, but no answer."),
 )
