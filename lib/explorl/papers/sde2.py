@@ -128,7 +128,7 @@ def _all_stages(
 
 def _golds(gold: str | Sequence[str], n: int, config: Config) -> list[Canonical]:
     given = [gold] * n if isinstance(gold, str) else list(gold if gold is not None else [])
-    require(len(given) == n, "gold", f"{len(given)} answers", f"one answer, or one for each of {n} completions")
+    require(len(given) == n, "gold", f"{len(given)} answers", f"one, or one for each of {n} completions")
     forms = {text: canonical(text, config.canon, config.num_pick) for text in dict.fromkeys(given)}
     for text, form in forms.items():
         require(form is not None, "gold", text, "a reference answer for every completion")
@@ -156,7 +156,7 @@ def _relevant(
 
 
 def zscore(x: np.ndarray, eps: float = 1e-6) -> np.ndarray:
-    """(x − μ)/(σ + ε) with the population σ; only x − μ where σ ≤ ε, as for a component that never varies (eq 29).
+    """(x − μ)/(σ + ε) with the population σ; only x − μ where σ ≤ ε: the component never varies (eq 29).
 
     >>> zscore([0.0, 1.0], eps=0.5).tolist(), zscore([0.6, 0.6]).tolist()
     ([-0.5, 0.5], [0.0, 0.0])

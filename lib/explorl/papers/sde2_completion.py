@@ -56,7 +56,7 @@ class Stages:
         uniq, div, g: eq 15, 14, 43; uniq_eval: Uniq at ``delta_eval``.
         n_outcomes: distinct outcomes.
         correct_strict, correct_fallback: right in <final_answer>; right by eq 7.
-        saturated: exploring and paid the cap; valley: exploring with m_eff ≥ 2 for less than one strategy earns.
+        saturated: exploring and paid the cap; valley: exploring, m_eff ≥ 2 and paid less than for one.
         source: index into :data:`SOURCES`.
     """
 

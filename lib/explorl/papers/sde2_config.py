@@ -56,7 +56,7 @@ class Config:
     >>> Config(alpha=0.4)
     Traceback (most recent call last):
         ...
-    explorl.errors.ConfigError: alpha = 0.4: must be above beta_cap (0.5), or failing pays more than succeeding
+    explorl.errors.ConfigError: alpha = 0.4: must be above beta_cap (0.5), else failing pays like succeeding
     """
 
     lambda_oc: float = 1.0
@@ -95,7 +95,7 @@ class Config:
             self._check(item.name, getattr(self, item.name))
         if self.alpha <= self.beta_cap:
             raise ConfigError(
-                "alpha", self.alpha, f"above beta_cap ({self.beta_cap}), or failing pays more than succeeding"
+                "alpha", self.alpha, f"above beta_cap ({self.beta_cap}), else failing pays like succeeding"
             )
 
     @property

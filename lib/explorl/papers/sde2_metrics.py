@@ -17,11 +17,11 @@ def metrics(components: Mapping[str, np.ndarray]) -> dict[str, float]:
         components: of :func:`explorl.papers.sde2.components`.
 
     Returns:
-        Percent: ``ACC_strict`` (the answer in <final_answer>), ``ACC_fallback`` (eq 7), ``S-ACC`` (eq 26), and
+        Percent: ``ACC_strict`` (from <final_answer> only), ``ACC_fallback`` (eq 7), ``S-ACC`` (eq 26), and
         ``S-ACC_by_chance``: what independent strategies, each as often right as ACC_strict, would reach.
         Means: ``STR`` (#STR: valid blocks, not distinct ones), ``uniq``, ``outcomes`` (distinct), ``TOK``.
-        In [0, 1]: ``RR``, ``uniqueness`` (macro: mean of each completion's share), ``RR_micro``, ``RR_solved``
-        and ``RR_unsolved`` (macro, split by χ), ``saturated`` and ``valley`` (shares of the unsolved).
+        In [0, 1]: ``RR``, ``uniqueness`` (macro: mean over completions), ``RR_micro``, ``RR_solved`` and
+        ``RR_unsolved`` (macro, split by χ), ``saturated`` and ``valley`` (shares of the unsolved).
         NaN where there is nothing to measure. Without embeddings, only what needs none.
 
     >>> ones = np.ones(1)

@@ -1,7 +1,7 @@
-"""Two extensions of SD-E² that act after training: stop when new strategies repeat old ones, and let them vote.
+"""Two extensions of SD-E² for after training: stop when strategies repeat each other, and let them vote.
 
 The paper speaks of a gate that stops exploration, but its algorithms only reward whole completions; its error
-analysis proposes a vote over distinct strategies. Both are written here with the reward's own rule of redundancy.
+analysis proposes a vote over distinct strategies. Both use the reward's own rule of redundancy here.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class _Row:
 class RedundancyStop(StoppingCriteria):
     """Stops a row once its last ``patience`` strategies were all redundant.
 
-    A token costs a look at the last few tokens; only where a block has just closed is it parsed and encoded. Make
-    a new one for each call of ``generate``. A stopped row has no <final_answer>: take its :func:`vote`.
+    Each token costs a look at the last few; only a block that has just closed is parsed and encoded. Make a
+    new one for each call of ``generate``. A stopped row has no <final_answer>: take its :func:`vote`.
 
     Args:
         tokenizer: decodes the completion.
