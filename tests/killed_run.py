@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import tiny_policy as tiny
+import torch
 from explorl.papers.method import Advantages, group_normalise
 from explorl.train.arm import train
 from explorl.train.config import TrainConfig
@@ -40,8 +41,8 @@ class Remembering(tiny.Wordy):
 def evaluate(policy, step):
     """Uses global randomness, as an evaluation may."""
     drawn = sample(policy.model, policy.tokenizer, ["w1 w2 w3"], n=8, max_new_tokens=8, seed=step)[0]
-    np.random.rand()
-    return {"mean_length": float(np.mean([len(c.ids) for c in drawn])), "noise": np.random.rand() < 2}
+    torch.rand(1), np.random.rand(1)
+    return {"mean_length": float(np.mean([len(c.ids) for c in drawn]))}
 
 
 def run(folder, on_step=None, config=CONFIG, **changes):

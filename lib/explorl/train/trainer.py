@@ -165,6 +165,9 @@ def trainer_class() -> type:
                 inputs = {**inputs, "advantages": weights}
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
 
+        def create_model_card(self, *args, **kwargs):
+            """TRL writes one with every checkpoint; a run's folder has its own files."""
+
         def _save_checkpoint(self, model, trial):
             super()._save_checkpoint(model, trial)
             folder = Path(self._get_output_dir(trial=trial)) / f"checkpoint-{self.state.global_step}"
