@@ -112,7 +112,7 @@ def test_z6_a_solved_prompt_pays_for_one_more_block():
 
 
 def test_the_branch_at_sigma_equal_eps_is_not_divided():
-    assert sde2.zscore([0, 1], 0.5).tolist() == [-0.5, 0.5]
+    assert sde2.zscore([0, 2], 1.0).tolist() == [-1, 1]
     assert sde2.zscore([0, 1], 0.4).tolist() == pytest.approx([-0.5 / 0.9, 0.5 / 0.9])
     assert sde2.zscore([]).shape == (0,)
 
@@ -189,6 +189,13 @@ def test_single_div_and_the_zero_vector():
     assert sde2.div([[2, 0]], single_div=0.25) == 0.25
     assert sde2.pairwise_cosine([[0, 0], [1, 0]]).tolist() == [[0, 0], [0, 1]]
     assert sde2.novelty([[0, 0], [1, 0]]) == 2.0 and sde2.novelty([]) == 0.0
+
+
+def test_rounding_does_not_decide_a_tie():
+    rounded = [[1, 0], [0.8 + 4e-8, 0.6]]  # 4/5 as float32 may have it
+    assert sde2.uniq(rounded, 0.8) == [0, 1]
+    assert sde2.uniq(rounded, 0.8, tie_tol=0) == [0]
+    assert sde2.uniq([[1, 0], [0.8 - 4e-8, 0.6]], 0.8, delta_inclusive=False) == [0]
 
 
 def test_min_reasoning_chars_takes_short_reasonings_out_of_diversity_only():
