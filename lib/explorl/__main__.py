@@ -33,29 +33,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The commands and their options."""
-    top = argparse.ArgumentParser(prog="python -m explorl", description="Rewarding Exploration, from the command line.")
+    top = argparse.ArgumentParser(prog="python -m explorl",
+                                  description="Rewarding Exploration, from the command line.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="execute runs and write their records; resumable")
-    run.add_argument("files", nargs="+", metavar="PARAMS", help="parameter files, such as params/sde2/toy.yaml")
-    run.add_argument("--out", metavar="DIR", help="where records go: DIR/<chapter>/<run>/result.json (default: results)")
+    run.add_argument("files", nargs="+", metavar="PARAMS", help="such as params/sde2/toy.yaml")
+    run.add_argument("--out", metavar="DIR", help="records go to DIR/<chapter>/<run>/ (default: results)")
     run.add_argument("--force", action="store_true", help="also where a record from the same inputs is there")
     run.add_argument("--list", action="store_true", help="say what would run, and run nothing")
     run.set_defaults(command=_run)
 
-    check = commands.add_parser("check", help="check names, types, memory and time of parameter files; runs nothing")
+    check = commands.add_parser("check", help="check names, types, memory and time of runs; runs nothing")
     check.add_argument("files", nargs="+", metavar="PARAMS")
     check.set_defaults(command=_check)
 
-    score = commands.add_parser("score", help="score JSON lines from stdin: {\"completion\": …, \"gold\": …, \"id\": …}")
+    score = commands.add_parser("score", help='score JSON lines on stdin: {"completion", "gold", "id"}')
     score.add_argument("paper", choices=["sde2"])
     score.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                        help="a setting, such as delta=0.7 or encoder=random; may be repeated")
-    score.add_argument("--batch", type=int, default=32, metavar="N", help="lines scored together (default 32)")
+    score.add_argument("--batch", type=int, default=32, metavar="N", help="lines scored together (32)")
     score.set_defaults(command=_score)
 
     notebooks = commands.add_parser("notebooks", help="generate the Colab notebooks from the chapters")
-    notebooks.add_argument("--check", action="store_true", help="only say which are out of date (exit code 1 if any)")
+    notebooks.add_argument("--check", action="store_true", help="only say which are out of date")
     notebooks.set_defaults(command=_notebooks)
 
     fetch = commands.add_parser("fetch", help="download models and data sets for offline use")
@@ -114,7 +115,8 @@ def _check(options: argparse.Namespace) -> int:
     runs, wrong = _load_all(options.files)
     for one in runs:
         try:
-            print(f"{one.chapter}/{one.run}: ok, {len(one.arms)} arms × {len(one.seeds)} seeds; {_needs(one)}")
+            size = f"{len(one.arms)} arms × {len(one.seeds)} seeds"
+            print(f"{one.chapter}/{one.run}: ok, {size}; {_needs(one)}")
         except ConfigError as error:
             print(f"{one.chapter}/{one.run}: {error}", file=sys.stderr)
             wrong += 1
@@ -128,7 +130,8 @@ def _needs(one) -> str:
         return "needs no GPU"
     need = preflight.require_fit(one)
     low, high = (minutes / 60 for minutes in need.minutes)
-    return f"on a T4 {need.need_gib:.1f} of {preflight.LIMIT_GIB} GiB (± 20 %), {low:.1f} to {high:.1f} h in all (estimated)"
+    memory = f"{need.need_gib:.1f} of {preflight.LIMIT_GIB} GiB (± 20 %)"
+    return f"on a T4 {memory}, {low:.1f} to {high:.1f} h in all (estimated)"
 
 
 def _score(options: argparse.Namespace) -> int:
@@ -172,7 +175,8 @@ def _arm(options: argparse.Namespace) -> int:
     if options.parent:
         one_arm.end_with_parent(options.parent)
     values = json.loads(Path(options.params).read_text(encoding="utf-8"))
-    one_arm.run_arm(params.check_values(values, source="params"), options.arm, options.seed, Path(options.out))
+    one = params.check_values(values, source="params")
+    one_arm.run_arm(one, options.arm, options.seed, Path(options.out))
     return 0
 
 

@@ -1,6 +1,6 @@
 """Train the arms of a run: every arm under every seed, each in a process of its own, several at a time.
 
-An arm that has finished once is read back, one that was interrupted goes on from its last checkpoint. Arms of two runs
+An arm that has finished once is read back, one that was interrupted goes on from its last checkpoint. Runs
 that differ only in their seeds or their list of arms share their work.
 """
 
@@ -70,7 +70,7 @@ def train_arms(params: RunParams, *, jobs: int | None = None, progress: bool = T
 
     Args:
         params: of the run.
-        jobs: processes at a time, ≥ 1; None takes the parameters' word, else one per core (one where there is a GPU).
+        jobs: processes at a time, ≥ 1; None takes the parameters' word, else one per core (with a GPU, one).
         progress: a bar on a terminal, else a line per finished arm and one every five minutes.
         command: what to start for a job; by default ``python -m explorl arm``.
 
@@ -79,7 +79,7 @@ def train_arms(params: RunParams, *, jobs: int | None = None, progress: bool = T
         :func:`explorl.one_arm.run_arm`.
 
     Raises:
-        ArmFailed: an arm failed. Finished arms are kept, running ones stopped; the next call goes on from there.
+        ArmFailed: an arm failed. Finished arms are kept, running ones stopped; the next call goes on.
         ConfigError: ``jobs`` is below 1.
     """
     root = group_folder(params)
@@ -103,7 +103,8 @@ def train_arms(params: RunParams, *, jobs: int | None = None, progress: bool = T
 def group_folder(params: RunParams) -> Path:
     """The folder that the arms of all runs with the same training share: ``runs/<hash>``.
 
-    The hash covers the parameters that training depends on, the library's source and the packages that decide numbers.
+    The hash covers the parameters that training depends on, the library's source and the packages that decide
+    numbers.
     """
     versions = provenance.versions(DECIDES_NUMBERS)
     return places.runs_dir() / provenance.joined(params.hash(without=NOT_TRAINING),
@@ -142,8 +143,9 @@ def _start(job: Job, params: RunParams, root: Path, command: Callable) -> Job:
         environment |= ONE_THREAD  # the sums, and so the weights, depend on the number of threads
     job.log = (job.folder / LOG).open("ab")
     job.started = time.monotonic()
-    job.process = subprocess.Popen(command(params, job, root / "params.json"), stdin=subprocess.DEVNULL, stdout=job.log,
-                                   stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+    job.process = subprocess.Popen(command(params, job, root / "params.json"), stdin=subprocess.DEVNULL,
+                                   stdout=job.log, stderr=subprocess.STDOUT, env=environment,
+                                   start_new_session=True)
     return job
 
 
@@ -152,8 +154,8 @@ def _finish(job: Job) -> None:
     if job.process.returncode != 0 or not job.done:
         text = (job.folder / LOG).read_text(encoding="utf-8", errors="replace")
         tail = "\n  ".join(text.splitlines()[-LOG_LINES:])
-        raise ArmFailed(f"{job.label} ended with exit code {job.process.returncode} and no result. Its log is "
-                        f"{job.folder / LOG} and ends:\n  {tail}")
+        raise ArmFailed(f"{job.label} ended with exit code {job.process.returncode} and no result. Its log, "
+                        f"{job.folder / LOG}, ends:\n  {tail}")
 
 
 @contextmanager
@@ -179,7 +181,8 @@ def _stopping_all() -> Iterator[list[Job]]:
 def _reporter(every: list[Job], steps: int, progress: bool) -> Iterator[Callable[[Job | None], None]]:
     """Yields ``report(job)``: call it with a job that finished, or with None now and then."""
     per_job = {id(job): 0 if job.arm in UNTRAINED else steps for job in every}
-    bar = tqdm(total=sum(per_job.values()), unit="step", desc="arms", disable=None if progress else True, leave=False)
+    bar = tqdm(total=sum(per_job.values()), unit="step", desc="arms", leave=False,
+               disable=None if progress else True)
     last = [time.monotonic()]
 
     def report(job: Job | None) -> None:

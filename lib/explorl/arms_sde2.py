@@ -1,4 +1,4 @@
-"""What the arms of the SD-E² chapter are: the method behind each name, and what is measured on its completions."""
+"""What the arms of the SD-E² chapter are: the method behind each name, and what is measured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ PROPORTIONS = {"acc_strict": "correct_strict", "acc_fallback": "correct_fallback
 """Metric → the 0/1 component that it is the mean of."""
 NAMES = {"STR": "n_strategies", "outcomes": "n_outcomes", "TOK": "tokens", "RR": "rr", "RR_micro": "rr_micro",
          "RR_solved": "rr_solved", "RR_unsolved": "rr_unsolved"}
-PERCENT = {"ACC_strict": "acc_strict", "ACC_fallback": "acc_fallback", "S-ACC": "s_acc", "S-ACC_by_chance": "s_acc_by_chance"}
+PERCENT = {"ACC_strict": "acc_strict", "ACC_fallback": "acc_fallback", "S-ACC": "s_acc",
+           "S-ACC_by_chance": "s_acc_by_chance"}
 """The paper's names of metrics → those in records, where every share is in [0, 1]."""
 
 
@@ -41,8 +42,8 @@ def method(params: SDE2Params, arm: str, encode: Callable, seed: int) -> Method:
 
     config = params.sde2_config()
     if arm == "cfl":
-        return baselines.CFL(config, baselines.LengthPenalty(params.length_free_tokens, params.max_completion_tokens),
-                             w_l=params.w_l)
+        penalty = baselines.LengthPenalty(params.length_free_tokens, params.max_completion_tokens)
+        return baselines.CFL(config, penalty, w_l=params.w_l)
     if arm == "cfee":
         return baselines.CFEE(config, w_rd=params.w_rd)
     if arm == "sde2_shuffled":
@@ -62,8 +63,8 @@ def measure(params: SDE2Params, problems: Sequence[Problem], groups: Sequence[Se
         encode: texts → (n, d) vectors.
 
     Returns:
-        Metrics, name → ``{"value": …}``, with ``"k"`` of ``"n"`` problems for proportions; and one row per problem:
-        ``key``, ``n`` = S, the number of right completions under each proportion's name, the first text.
+        Metrics, name → ``{"value": …}``, with ``"k"`` of ``"n"`` problems for proportions; and one row per
+        problem: ``key``, ``n`` = S, the right completions under each proportion's name, the first text.
     """
     from explorl.papers import sde2
 
@@ -73,8 +74,9 @@ def measure(params: SDE2Params, problems: Sequence[Problem], groups: Sequence[Se
     gold = [problem.gold for problem in problems for _ in range(samples)]
     lengths = np.array([len(completion.ids) for completion in flat])
     found = sde2.components(texts, gold, encode, params.sde2_config(), lengths=lengths)
-    right = {name: np.asarray(found[key]).reshape(-1, samples).astype(int) for name, key in PROPORTIONS.items()}
-    items = [{"key": p.key, "n": samples, "text": group[0].text} | {name: int(r[i].sum()) for name, r in right.items()}
+    right = {name: found[key].reshape(-1, samples).astype(int) for name, key in PROPORTIONS.items()}
+    items = [{"key": p.key, "n": samples, "text": group[0].text}
+             | {name: int(r[i].sum()) for name, r in right.items()}
              for i, (p, group) in enumerate(zip(problems, groups, strict=True))]
     means = {PERCENT.get(name, NAMES.get(name, name)): value / (100 if name in PERCENT else 1)
              for name, value in sde2.metrics(found).items()}
@@ -95,7 +97,7 @@ def _finite(value: float) -> float | None:
 
 
 def _proportion(right: np.ndarray) -> dict[str, float | int]:
-    """Mean over problems and samples, and the count on which an interval may rest: at most one per problem."""
+    """Mean over problems and samples, and the count that an interval may rest on: at most one per problem."""
     n = len(right)
     return {"value": float(right.mean()), "k": round(float(right.mean()) * n), "n": n}
 
@@ -104,5 +106,5 @@ def _pass_at(right: np.ndarray) -> dict[str, dict]:
     """pass@k for k = 2, 4, 8 … up to the samples drawn."""
     samples = right.shape[1]
     ks = [2**i for i in range(1, samples.bit_length()) if 2**i <= samples]
-    return {f"pass_at_{k}": {"value": float(np.mean([pass_at_k(samples, int(c), k) for c in right.sum(axis=1)]))}
-            for k in ks}
+    counts = right.sum(axis=1).tolist()
+    return {f"pass_at_{k}": {"value": float(np.mean([pass_at_k(samples, c, k) for c in counts]))} for k in ks}

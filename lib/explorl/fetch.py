@@ -15,7 +15,8 @@ class Model:
 
     hub: str
     revision: str = "main"
-    ignore: tuple[str, ...] = ("*.onnx", "*.h5", "*.ot", "*.msgpack", "onnx/*", "openvino/*", "original/*", "*.gguf")
+    ignore: tuple[str, ...] = ("*.onnx", "*.h5", "*.ot", "*.msgpack", "*.gguf", "onnx/*", "openvino/*",
+                               "original/*")
 
 
 MODELS = {
@@ -26,7 +27,7 @@ MODELS = {
     "unsloth/Llama-3.1-8B-Instruct": Model("unsloth/Llama-3.1-8B-Instruct-unsloth-bnb-4bit"),
     "unsloth/Phi-3.5-mini-instruct": Model("unsloth/Phi-3.5-mini-instruct-bnb-4bit"),
 }
-"""What a params file calls ``backbone`` or ``encoder`` → what is read for it: of Unsloth's, the 4-bit copy."""
+"""What a params file calls ``backbone`` or ``encoder`` → what is read for it (Unsloth's in 4 bits)."""
 
 
 def names() -> list[str]:
@@ -40,8 +41,8 @@ def fetch(name: str, *, download: Callable[..., str] | None = None) -> str:
     """Download one thing into the hub's cache.
 
     Args:
-        name: a data set, or what a params file calls its backbone or encoder: one of :func:`names`, or any hub id of
-            a model, such as ``BAAI/bge-small-en-v1.5``.
+        name: a data set, or what a params file calls its backbone or encoder: one of :func:`names`, or any
+            hub id of a model, such as ``BAAI/bge-small-en-v1.5``.
         download: stands in for ``huggingface_hub.snapshot_download``.
 
     Returns:
@@ -55,16 +56,18 @@ def fetch(name: str, *, download: Callable[..., str] | None = None) -> str:
 
     if name in DATA_SETS:
         return f"{name}: {fetch_rows(name)} rows"
-    model = MODELS.get(name) or (Model(name) if name.count("/") == 1 and not name.startswith((".", "/", "~")) else None)
+    is_hub_id = name.count("/") == 1 and not name.startswith((".", "/", "~"))
+    model = MODELS.get(name) or (Model(name) if is_hub_id else None)
     if model is None:
         raise ConfigError("name", name, f"one of {', '.join(names())}, or a hub id of the form owner/name")
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        (download or snapshot_download)(model.hub, revision=model.revision, ignore_patterns=list(model.ignore))
+        get = download or snapshot_download
+        get(model.hub, revision=model.revision, ignore_patterns=list(model.ignore))
     except (OSError, LocalEntryNotFoundError, HfHubHTTPError) as error:
-        where = "the hub is switched off by HF_HUB_OFFLINE" if os.environ.get("HF_HUB_OFFLINE") else "is there a network?"
-        raise ConfigError("name", name, f"reachable: {model.hub} could not be read ({type(error).__name__}; {where}). "
-                          "Run this where there is one, and copy the hub's cache folder ($HF_HOME)") from error
+        why = "HF_HUB_OFFLINE is set" if os.environ.get("HF_HUB_OFFLINE") else "is there a network?"
+        raise ConfigError("name", name, f"reachable: {model.hub} could not be read ({type(error).__name__}; "
+                          f"{why}). Run this elsewhere and copy the cache ($HF_HOME)") from error
     return f"{name}: {model.hub} at {model.revision}"

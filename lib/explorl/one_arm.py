@@ -1,4 +1,4 @@
-"""One arm under one seed, from parameters to a result file: what ``python -m explorl arm`` does in its own process."""
+"""One arm under one seed, from parameters to a result file: what ``python -m explorl arm`` does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run_arm(params: SDE2Params, arm: str, seed: int, folder: Path) -> dict[str, 
         params: of the run.
         arm: one of the parameters' arms.
         seed: of training and sampling.
-        folder: this arm's own; gets ``result.json``, ``items.jsonl`` (one row per test problem) and ``train/``.
+        folder: this arm's own; gets ``result.json``, ``items.jsonl`` (a row per test problem), ``train/``.
 
     Returns:
         ``arm``, ``seed``, ``steps``, ``metrics`` (name → value, and k of n for proportions), ``problems``,
@@ -53,7 +53,8 @@ def _run(params: SDE2Params, arm: str, seed: int, folder: Path) -> None:
     encode = arms_sde2.encoder(params)
 
     def test() -> None:
-        metrics, items = _evaluate(params, policy, problems.test[: params.eval_problems], encode, seed + TEST_SEED)
+        chosen = problems.test[: params.eval_problems]
+        metrics, items = _evaluate(params, policy, chosen, encode, seed + TEST_SEED)
         write_atomic(folder / "items.jsonl", "".join(json.dumps(item) + "\n" for item in items))
         write_atomic(folder / "test.json", json.dumps(metrics))
 
@@ -84,8 +85,9 @@ def _train(params, arm, seed, folder, policy, problems: Split, encode, test) -> 
         metrics, _ = _evaluate(params, policy, problems.select[:CURVE_PROBLEMS], encode, seed + CURVE_SEED)
         return {name: entry["value"] for name, entry in metrics.items()}
 
-    return train(policy, problems.train, arms_sde2.method(params, arm, encode, seed), params.train_config(seed),
-                 folder / "train", evaluate=evaluate, eval_every=params.eval_every or params.steps,
+    method = arms_sde2.method(params, arm, encode, seed)
+    return train(policy, problems.train, method, params.train_config(seed), folder / "train",
+                 evaluate=evaluate, eval_every=params.eval_every or params.steps,
                  tag={"encoder": params.encoder})
 
 
@@ -99,7 +101,7 @@ def load_policy(params: SDE2Params, seed: int):
 
 
 def asked(params: SDE2Params, arm: str, problems: Split) -> Split:
-    """The problems as an arm's policy reads them: in the toy world as they are, else as a chat in the arm's style."""
+    """The problems as an arm's policy reads them: in the toy world as they are, else a chat in its style."""
     from explorl.tasks.prompts import messages
 
     if params.backbone == "toy":
@@ -112,7 +114,8 @@ def asked(params: SDE2Params, arm: str, problems: Split) -> Split:
     return Split(put(problems.train), put(problems.select), put(problems.test))
 
 
-def _evaluate(params: SDE2Params, policy, problems: Sequence[Problem], encode, seed: int) -> tuple[dict, list[dict]]:
+def _evaluate(params: SDE2Params, policy, problems: Sequence[Problem], encode, seed: int
+              ) -> tuple[dict, list[dict]]:
     from explorl.train.evaluate import sample
 
     groups = sample(policy.model, policy.tokenizer, [p.prompt for p in problems], n=params.eval_samples,
@@ -124,7 +127,7 @@ def _evaluate(params: SDE2Params, policy, problems: Sequence[Problem], encode, s
 
 @contextmanager
 def only_here(folder: Path) -> Iterator[None]:
-    """Wait until no other process works in the folder; the lock ends with the process, also with ``kill -9``."""
+    """Wait until no other process works in the folder; the lock ends with the process, however it ends."""
     with (folder / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,7 +1,8 @@
 """One run = one set of parameters: read strictly, checked whole, before anything starts.
 
-``load`` reads a file of ``params/<chapter>/``; ``from_notebook`` takes what papermill or a reader put into a chapter's
-parameters cell. Both give a frozen model of :mod:`explorl.params_model`, or one :class:`ParamsError` with every problem.
+``load`` reads a file of ``params/<chapter>/``; ``from_notebook`` takes what papermill or a reader put into a
+chapter's parameters cell. Both give a frozen model of :mod:`explorl.params_model`, or one
+:class:`ParamsError` with every problem.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from explorl import places, strict_yaml
 from explorl.errors import ConfigError
 from explorl.params_model import CHAPTERS, TRAINED, UNTRAINED, RunParams, SDE2Params, together
 
-__all__ = ["CHAPTERS", "TRAINED", "UNTRAINED", "ParamsError", "RunParams", "SDE2Params", "available", "check_values",
-           "from_notebook", "load", "sources"]
+__all__ = ["CHAPTERS", "TRAINED", "UNTRAINED", "ParamsError", "RunParams", "SDE2Params", "available",
+           "check_values", "from_notebook", "load", "sources"]
 
 
 class ParamsError(ConfigError):
@@ -44,7 +45,8 @@ def load(chapter: str | None, scale_or_path: str | os.PathLike, /, **changes: ob
 
     Args:
         chapter: such as ``sde2``; None takes the file's own word (for a path).
-        scale_or_path: the name of a file of ``params/<chapter>/`` without its suffix, or a path that ends in ``.yaml``.
+        scale_or_path: the name of a file of ``params/<chapter>/`` without its suffix, or a path ending in
+            ``.yaml``.
         changes: values that replace the file's; None means "as the file has it".
 
     Raises:
@@ -59,22 +61,23 @@ def load(chapter: str | None, scale_or_path: str | os.PathLike, /, **changes: ob
     except ConfigError as problem:
         raise ParamsError([problem], path.name) from problem
     changed = {name: value for name, value in changes.items() if value is not None}
-    return check_values(values | changed, source=path.name, chapter=chapter, run=None if "run" in changed else path.stem)
+    run = None if "run" in changed else path.stem
+    return check_values(values | changed, source=path.name, chapter=chapter, run=run)
 
 
 def from_notebook(chapter: str, namespace: Mapping[str, object]) -> RunParams:
     """The parameters of a chapter's run, from its notebook's variables.
 
-    The file named by the variable ``run`` (papermill sets it, with all others, from a params file), else by the
-    environment's ``EXPLORL_SCALE``, else by ``scale``, gives the values; every variable that carries a field's name
-    and is not None replaces one.
+    The file named by the variable ``run`` (papermill sets it, with all others, from a params file), else by
+    the environment's ``EXPLORL_SCALE``, else by ``scale``, gives the values; every variable that carries a
+    field's name and is not None replaces one.
 
     Args:
         chapter: such as ``sde2``.
         namespace: ``globals()`` of the notebook. Modules, functions and classes are not taken for values.
 
     Raises:
-        ParamsError: as :func:`load`; or a params file was given, and an import has since taken the name ``run``.
+        ParamsError: as :func:`load`; or a params file was given and an import has taken the name ``run``.
 
     >>> from_notebook("sde2", {"scale": "smoke", "steps": None, "delta": 0.75}).delta
     0.75
@@ -85,8 +88,9 @@ def from_notebook(chapter: str, namespace: Mapping[str, object]) -> RunParams:
         base = strict_yaml.read(path) if path.is_file() else {}
         return check_values(base | given, source="the notebook's parameters", chapter=chapter)
     if "chapter" in given and namespace.get("run") is not None:
-        raise ParamsError([ConfigError("run", namespace["run"], "still the params file's: in the notebook, write "
-                                       "`from explorl.run import …` so that no import takes its name")], "the notebook")
+        problem = ConfigError("run", namespace["run"], "still the params file's: in the notebook, write "
+                              "`from explorl.run import …` so that no import takes its name")
+        raise ParamsError([problem], "the notebook")
     scale = os.environ.get("EXPLORL_SCALE") or given.get("scale") or "toy"
     given.pop("scale", None)
     return load(chapter, str(scale), **given)
@@ -110,7 +114,8 @@ def check_values(values: Mapping[str, object], *, source: str, chapter: str | No
     if chapter and values["chapter"] != chapter:
         problems.append(ConfigError("chapter", values["chapter"], f"{chapter!r} here"))
     if run is not None and values.get("run", run) != run:
-        problems.append(ConfigError("run", values["run"], f"the file's name, {run!r}: records are filed under it"))
+        allowed_run = f"the file's name, {run!r}: records are filed under it"
+        problems.append(ConfigError("run", values["run"], allowed_run))
     model = _model(chapter or values.get("chapter"), source)
     try:
         built = model(**{name: value for name, value in values.items() if name in model.model_fields})
@@ -120,7 +125,7 @@ def check_values(values: Mapping[str, object], *, source: str, chapter: str | No
         problems += [_problem(model, e) for e in single]
         wrong = {str(e["loc"][0]) for e in single}
         problems += together({n: v for n, v in (_defaults(model) | dict(values)).items() if n not in wrong})
-    problems += [_unknown(model, name, value) for name, value in values.items() if name not in model.model_fields]
+    problems += [_unknown(model, name, values[name]) for name in values if name not in model.model_fields]
     if problems:
         raise ParamsError(problems, source)
     return built
@@ -204,7 +209,8 @@ def _describe(annotation: object, metadata: list) -> str:
         noun = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}[annotation]
         return " ".join([noun, ", ".join(_bounds(metadata))]).strip()
     inner = arguments[0]
-    parts = _describe(get_args(inner)[0], get_args(inner)[1:]) if hasattr(inner, "__metadata__") else _describe(inner, [])
+    bounded = hasattr(inner, "__metadata__")
+    parts = _describe(get_args(inner)[0], get_args(inner)[1:]) if bounded else _describe(inner, [])
     return f"a list of at least one, each {parts}" if get_origin(annotation) is list else f"null or {parts}"
 
 
@@ -213,7 +219,8 @@ def _bounds(metadata) -> list[str]:
     found = []
     for item in metadata:
         for piece in getattr(item, "metadata", [item]):
-            found += [f"{sign} {getattr(piece, n)}" for n, sign in signs.items() if getattr(piece, n, None) is not None]
+            limits = {sign: getattr(piece, name, None) for name, sign in signs.items()}
+            found += [f"{sign} {limit}" for sign, limit in limits.items() if limit is not None]
             if getattr(piece, "pattern", None):
                 found.append("of letters, digits, dot, dash and underscore")
     return found

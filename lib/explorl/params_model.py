@@ -1,4 +1,4 @@
-"""What a run may be told, field by field; how it is read from files and notebooks stands in :mod:`explorl.params`."""
+"""What a run may be told, field by field; :mod:`explorl.params` reads it from files and notebooks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from explorl.train.config import TrainConfig
 
 Scale = Literal["smoke", "toy", "t4", "t4_paper"]
-Arm = Literal["base", "single_trace", "multi_strategy", "cfl", "cfee", "sde2", "sde2_shuffled", "oc_fa", "oc_fa_sd"]
+Arm = Literal["base", "single_trace", "multi_strategy", "cfl", "cfee", "sde2", "sde2_shuffled", "oc_fa",
+              "oc_fa_sd"]
 UNTRAINED = ("base", "single_trace", "multi_strategy")
 TRAINED = tuple(arm for arm in get_args(Arm) if arm not in UNTRAINED)
 NOT_TRAINING = frozenset({"run", "scale", "arms", "seeds", "jobs"})
@@ -37,7 +38,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**31)]
 class RunParams(BaseModel):
     """What every chapter's runs share: the run, the task, the policy, the trainer and the evaluation."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
     run: RunName
     scale: Scale
@@ -88,13 +89,15 @@ class RunParams(BaseModel):
         return self
 
     def train_config(self, seed: int) -> TrainConfig:
-        """The trainer's settings for one seed: every field of TrainConfig that has a parameter of its name."""
+        """The trainer's settings for one seed: each field of TrainConfig that has a parameter of its name."""
         from dataclasses import fields
 
         from explorl.train.config import TrainConfig
 
-        named = {f.name: getattr(self, f.name) for f in fields(TrainConfig) if f.name in type(self).model_fields}
-        return TrainConfig(**named | {"seed": seed, "temperature": self.rollout_temperature, "top_p": self.rollout_top_p})
+        names = {f.name for f in fields(TrainConfig)} & set(type(self).model_fields)
+        values = {name: getattr(self, name) for name in names}
+        return TrainConfig(**values, seed=seed, temperature=self.rollout_temperature,
+                           top_p=self.rollout_top_p)
 
     def hash(self, *, without: frozenset[str] = frozenset({"jobs"})) -> str:
         """Sixteen hexadecimal digits of the content; ``without`` names fields that do not count."""
@@ -103,7 +106,7 @@ class RunParams(BaseModel):
 
 
 class SDE2Params(RunParams):
-    """The SD-E² chapter's parameters: the shared ones and every setting of :class:`explorl.papers.sde2.Config`."""
+    """The SD-E² chapter's parameters: the shared ones and all of :class:`explorl.papers.sde2.Config`."""
 
     chapter: Literal["sde2"]
     arms: Annotated[list[Arm], Field(min_length=1)]
@@ -183,7 +186,8 @@ RULES: tuple[Rule, ...] = (
      "'choice' for medmcqa and 'numeric' for every other task (here {1!r})"),
     (("eval_samples", "eval_temperature"), lambda samples, temperature: samples == 1 or temperature > 0,
      "1 at eval_temperature = 0, where all samples are the same"),
-    (("arms", "task"), lambda arms, task: task != "digits" or not {"single_trace", "multi_strategy"} & set(arms),
+    (("arms", "task"),
+     lambda arms, task: task != "digits" or not {"single_trace", "multi_strategy"} & set(arms),
      "without single_trace and multi_strategy, which are prompts for a pretrained model, not for digits"),
     (("length_free_tokens", "max_completion_tokens", "arms"),
      lambda free, limit, arms: "cfl" not in arms or free < limit,
@@ -192,7 +196,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def together(values: Mapping[str, object]) -> Iterator[ConfigError]:
-    """The rules that join several fields, as one ConfigError per broken rule; rules on absent fields are left out.
+    """The rules that join several fields: one ConfigError per broken rule; those on absent fields are skipped.
 
     Args:
         values: fields that are each right on their own.

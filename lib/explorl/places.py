@@ -41,7 +41,7 @@ def runs_dir() -> Path:
 
 
 def chapter_notebook(chapter: str) -> Path | None:
-    """The chapter's notebook: its MyST source in a checkout, else the generated ``.ipynb``; None if there is none."""
+    """The chapter's notebook: its MyST source, else the generated ``.ipynb``; None if neither is here."""
     root = checkout()
     folder = root / "book" / "chapters" if root else PACKAGE / "_data" / "chapters"
     found = (folder / f"{chapter}{suffix}" for suffix in (".md", ".ipynb"))

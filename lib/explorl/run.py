@@ -1,7 +1,7 @@
 """One run: a chapter's notebook executed with one set of parameters, and the record that comes of it.
 
-In the notebook a run is two calls: ``results = train_arms(params)`` and ``record = finish(params, results, out_dir)``.
-From outside it is one: ``execute(params, out)``.
+In the notebook a run is two calls: ``results = train_arms(params)`` and
+``record = finish(params, results, out_dir)``. From outside it is one: ``execute(params, out)``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from explorl.params_model import RunParams
 from explorl.report import provenance, records
 from explorl.report.records import MetricRow, Record
 
-__all__ = ["ArmFailed", "RunFailed", "execute", "finish", "inputs_hash", "is_done", "metrics_table", "train_arms"]
+__all__ = ["ArmFailed", "RunFailed", "execute", "finish", "inputs_hash", "is_done", "metrics_table",
+           "train_arms"]
 
 NOTEBOOK = "run.ipynb"
 INPUTS = "EXPLORL_INPUTS_HASH"
@@ -42,7 +43,7 @@ def metrics_table(results: Sequence[dict]) -> list[MetricRow]:
     for arm in dict.fromkeys(result["arm"] for result in results):
         mine = {result["seed"]: result for result in results if result["arm"] == arm}
         for name in dict.fromkeys(name for result in mine.values() for name in result["metrics"]):
-            found = {seed: result["metrics"][name] for seed, result in mine.items() if name in result["metrics"]}
+            found = {seed: r["metrics"][name] for seed, r in mine.items() if name in r["metrics"]}
             counts = {seed: (entry["k"], entry["n"]) for seed, entry in found.items() if "k" in entry}
             rows.append(records.metric_row(arm, name, {seed: entry["value"] for seed, entry in found.items()},
                                            n=min(mine[seed]["problems"] for seed in found), counts=counts))
@@ -65,7 +66,8 @@ def finish(params: RunParams, results: Sequence[dict], out_dir: str | os.PathLik
     commit, dirty = provenance.git_state()
     record = Record(
         chapter=params.chapter, run=params.run, scale=params.scale, metrics=metrics_table(results),
-        params=_without_paths(params.model_dump()), versions=provenance.versions(), hardware=provenance.hardware(),
+        params=_without_paths(params.model_dump()), versions=provenance.versions(),
+        hardware=provenance.hardware(),
         git_commit=commit, git_dirty=dirty, seconds=sum(result["seconds"] for result in results),
         peak_memory_mb=max(result["peak_memory_mb"] for result in results),
         inputs_hash=os.environ.get(INPUTS) or inputs_hash(params),
@@ -101,11 +103,12 @@ def record_folder(params: RunParams, out: Path) -> Path:
     return Path(out) / params.chapter / params.run
 
 
-def execute(params: RunParams, out: Path, *, force: bool = False, progress: bool = True) -> tuple[Record, bool]:
+def execute(params: RunParams, out: Path, *, force: bool = False, progress: bool = True
+            ) -> tuple[Record, bool]:
     """Execute the chapter's notebook with papermill and read back its record.
 
-    The executed notebook stands beside the record, as far as it came. The chapter's arms go on from where an earlier,
-    interrupted call left them.
+    The executed notebook stands beside the record, as far as it came. The chapter's arms go on from where an
+    earlier, interrupted call left them.
 
     Args:
         params: of the run.
@@ -125,14 +128,14 @@ def execute(params: RunParams, out: Path, *, force: bool = False, progress: bool
         return records.read(folder / records.FILE), False
     notebook = places.chapter_notebook(params.chapter)
     if notebook is None:
-        raise ConfigError("chapter", params.chapter, "one with a notebook here: run this in a checkout of the repository")
+        raise ConfigError("chapter", params.chapter, "one with a notebook: use a checkout of the repository")
     folder.mkdir(parents=True, exist_ok=True)
     started, path = time.time_ns(), folder / records.FILE
     with _environment({INPUTS: inputs_hash(params), "EXPLORL_SCALE": None}):
         _papermill(params, notebook, folder, progress)
     if not path.is_file() or path.stat().st_mtime_ns < started:
-        raise RunFailed(f"{params.chapter}/{params.run}: the notebook ran, but wrote no record: its last cell should "
-                        "call explorl.run.finish(params, results, out_dir)")
+        raise RunFailed(f"{params.chapter}/{params.run}: the notebook wrote no record: its last cell "
+                        "should call explorl.run.finish(params, results, out_dir)")
     return records.read(path), True
 
 
@@ -147,14 +150,14 @@ def _papermill(params: RunParams, notebook: Path, folder: Path, progress: bool) 
     content.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     values = {name: value for name, value in params.model_dump().items() if value is not None}
     target = folder / NOTEBOOK
-    logging.getLogger("papermill").setLevel(logging.ERROR)  # else it warns of each name that our own check has let pass
+    logging.getLogger("papermill").setLevel(logging.ERROR)  # it warns of names that our check has let pass
     try:
         papermill.execute_notebook(content, str(target), parameters=values | {"out_dir": str(folder)},
                                    kernel_name="python3", cwd=str(notebook.parent), progress_bar=progress,
                                    stdout_file=_ArmLines() if progress else None)
     except PapermillExecutionError as error:
-        raise RunFailed(f"{params.chapter}/{params.run}: {error.ename} in cell {error.exec_count}: {error.evalue}\n"
-                        f"The notebook as far as it came: {target}") from error
+        raise RunFailed(f"{params.chapter}/{params.run}: {error.ename} in cell {error.exec_count}: "
+                        f"{error.evalue}\nThe notebook as far as it came: {target}") from error
 
 
 class _ArmLines:

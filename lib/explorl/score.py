@@ -1,4 +1,4 @@
-"""Score anyone's completions: JSON lines in, JSON lines out, in bounded memory, and no line can stop the rest."""
+"""Score anyone's completions: JSON lines in, JSON lines out, in bounded memory; no line can stop the rest."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def score_lines(source: IO[bytes], target: IO[str], score: Callable[[Sequence[Li
 
     Args:
         source: bytes; blank lines are skipped.
-        target: text. A good line gives its components and reason codes, a bad one ``{"line": …, "error": …}``.
+        target: text. A good line gives components and reason codes, a bad one ``{"line": …, "error": …}``.
         score: of :func:`scorer`.
         batch: good lines scored (and held) together, ≥ 1.
 

@@ -1,7 +1,7 @@
 """YAML without its surprises: one mapping of names to plain values, read so that a slip is an error.
 
-PyYAML follows YAML 1.1, where ``no`` is false, ``010`` is eight, ``1:30`` is ninety and ``3e-4`` is a text. Here only
-``true`` and ``false`` are flags, only decimal numbers are numbers, and a name may stand once.
+PyYAML follows YAML 1.1, where ``no`` is false, ``010`` is eight, ``1:30`` is ninety, ``3e-4`` is text. Here
+only ``true`` and ``false`` are flags, only decimal numbers are numbers, and a name may stand once.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def read(path: Path) -> dict[str, object]:
     try:
         return loads(path.read_text(encoding="utf-8"), name=path.name)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError("params file", path.name, f"a readable UTF-8 file ({type(error).__name__})") from error
+        allowed = f"a readable UTF-8 file ({type(error).__name__})"
+        raise ConfigError("params file", path.name, allowed) from error
 
 
 def comments(text: str) -> dict[str, str]:

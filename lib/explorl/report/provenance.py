@@ -14,8 +14,8 @@ from pathlib import Path
 
 from explorl import places
 
-PACKAGES = ("explorl", "torch", "transformers", "trl", "peft", "sentence-transformers", "datasets", "bitsandbytes",
-            "unsloth", "numpy")
+PACKAGES = ("explorl", "torch", "transformers", "trl", "peft", "sentence-transformers", "datasets",
+            "bitsandbytes", "unsloth", "numpy")
 CHAPTERS = ("sde2", "rose", "imagine", "empo")
 ROOMS = ("text", "tasks", "papers", "train")
 
@@ -70,12 +70,13 @@ def git_state() -> tuple[str | None, bool | None]:
 def source_hash(chapter: str) -> str:
     """Sixteen hexadecimal digits of the library's source that a chapter's numbers depend on.
 
-    The rooms up to ``train`` count, and the arm that joins them; other chapters' papers do not, nor tables, figures
-    and the command line.
+    The rooms up to ``train`` count, and the arm that joins them; other chapters' papers do not, nor tables,
+    figures and the command line.
     """
     others = tuple(name for name in CHAPTERS if name != chapter)
     digest = hashlib.sha256()
-    files = [p for room in ROOMS for p in sorted((places.PACKAGE / room).rglob("*")) if p.suffix == ".py" or p.name == "SHA256"]
+    files = [p for room in ROOMS for p in sorted((places.PACKAGE / room).rglob("*"))
+             if p.suffix == ".py" or p.name == "SHA256"]
     files += [places.PACKAGE / name for name in ("arms_sde2.py", "encoders.py", "one_arm.py")]
     for path in files:
         name = path.relative_to(places.PACKAGE).as_posix()

@@ -1,7 +1,7 @@
 """Records: one JSON file per run that was really made, ``results/<chapter>/<run>/result.json``.
 
-A record holds the numbers with their uncertainty, the parameters, and where they came from. It is written whole or
-not at all, and holds no path and no host name.
+A record holds the numbers with their uncertainty, the parameters, and where they came from. It is written
+whole or not at all, and holds no path and no host name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Part(BaseModel):
 
 
 class SeedValue(_Part):
-    """The value of a metric under one seed; None where it is not defined (no strategy to be redundant, say)."""
+    """The value of a metric under one seed; None where it is not defined (nothing to be redundant, say)."""
 
     seed: int
     value: Number | None
@@ -136,7 +136,8 @@ def metric_row(arm: str, metric: str, by_seed: Mapping[int, float | None], *, n:
     >>> row.value, row.interval, row.pooled.k
     (0.5, 't', 10)
     """
-    seeds = [SeedValue(seed=s, value=v if v is not None and math.isfinite(v) else None) for s, v in by_seed.items()]
+    finite = {s: v if v is not None and math.isfinite(v) else None for s, v in by_seed.items()}
+    seeds = [SeedValue(seed=s, value=v) for s, v in finite.items()]
     found = [s.value for s in seeds if s.value is not None]
     pooled = _pooled(counts) if counts else None
     mean = sum(found) / len(found) if found else None
@@ -147,8 +148,8 @@ def metric_row(arm: str, metric: str, by_seed: Mapping[int, float | None], *, n:
         interval = "t"
     elif pooled:
         low, high, interval = pooled.low, pooled.high, "wilson"
-    return MetricRow(arm=arm, metric=metric, value=mean, n=n, low=low, high=high, interval=interval, seeds=seeds,
-                     pooled=pooled)
+    return MetricRow(arm=arm, metric=metric, value=mean, n=n, low=low, high=high, interval=interval,
+                     seeds=seeds, pooled=pooled)
 
 
 def _pooled(counts: Mapping[int, tuple[int, int]]) -> Pooled | None:
