@@ -196,7 +196,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def together(values: Mapping[str, object]) -> Iterator[ConfigError]:
-    """The rules that join several fields: one ConfigError per broken rule; those on absent fields are skipped.
+    """The rules that join fields: one ConfigError per broken rule; those on absent fields are skipped.
 
     Args:
         values: fields that are each right on their own.
