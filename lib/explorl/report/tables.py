@@ -22,7 +22,8 @@ from explorl.report.records import MetricRow, Record
 
 METRICS: Mapping[str, tuple[str, str]] = {
     "acc_strict": ("ACC", "%"), "acc_fallback": ("ACC, with fallback", "%"), "s_acc": ("S-ACC", "%"),
-    "n_strategies": ("#STR", ""), "uniq": ("Uniq", ""), "tokens": ("tokens", ""),
+    "s_acc_by_chance": ("S-ACC by chance", "%"), "n_strategies": ("#STR", ""), "uniq": ("Uniq", ""),
+    "tokens": ("tokens", ""), "off_topic": ("off topic", "%"), "covered": ("rule told", "%"),
 }
 """Metric → (column heading, "%" where a proportion is shown as percent)."""
 SYMBOL_COLUMNS = ("symbol", "code", "meaning", "shape", "range", "paper")
@@ -121,8 +122,8 @@ def compare(chapter: str, this_run: Record | None = None, *, tables: Sequence[st
 
     One row per cell of the paper's tables. "measured, full" is a run on the paper's model and data,
     "measured, toy" one in the toy world (only for tables whose data set it stands in for). A missing full run shows the
-    command that makes it. The verdict is about the claim "better than …", the arm that the paper ranks just
-    below; it rests on the full run if there is one, else on the toy run, else on this run.
+    file that makes it (``python -m explorl run FILE``). The verdict is about the claim "better than …", the arm
+    that the paper ranks just below; it rests on the full run if there is one, else on the toy run, else on this run.
 
     Args:
         chapter: such as ``sde2``.
@@ -147,7 +148,7 @@ def compare(chapter: str, this_run: Record | None = None, *, tables: Sequence[st
                "verdict"]
     return styled(pd.DataFrame(rows, columns=columns),
                   "Paper and measured; value [95 % interval], n test items, s seeds. † derived from printed "
-                  "numbers.")
+                  "numbers. A run that is missing is made by `python -m explorl run` and the file named.")
 
 
 def _compare_row(chapter: str, cell, numbers: pd.DataFrame, known: Sequence[Record], this_run: Record | None
@@ -157,12 +158,17 @@ def _compare_row(chapter: str, cell, numbers: pd.DataFrame, known: Sequence[Reco
     full = verdicts.full_record(known, chapter, *place, reference)
     first_model = numbers[numbers.table == cell.table].model.iloc[0] == cell.model
     toy = verdicts.toy_record(known, chapter, cell.table, cell.row, reference) if first_model else None
-    shown = [_measured(record, cell.row, cell.metric) for record in (full, toy, this_run)]
+    mine = this_run
+    if this_run is not None and this_run.scale in verdicts.FULL_SCALES:
+        mine = verdicts.full_record([this_run], chapter, *place, reference)
+    elif not first_model or cell.table not in verdicts.TOY_TABLES.get(chapter, ()):
+        mine = None
+    shown = [_measured(record, cell.row, cell.metric) for record in (full, toy, mine)]
     if shown[0] == MISSING:
         made_by = verdicts.command(places.params_dir(), chapter, *place)
-        shown[0] = f"not run yet: {made_by}" if made_by else "not run yet"
+        shown[0] = f"not run yet: {made_by.rsplit(' ', 1)[-1]}" if made_by else "not run yet"
     gaps = [verdicts.difference(record, cell.row, reference, cell.metric, known)
-            for record in (full, toy, this_run) if record and reference]
+            for record in (full, toy, mine) if record and reference]
     judged = next((gap for gap in gaps if gap is not None), None)
     claim = f"> {style.display_name(reference)}" if reference else MISSING
     word = verdicts.verdict(judged) if reference else MISSING
