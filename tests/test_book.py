@@ -1,5 +1,6 @@
 """The book builds without a warning, and its pages hold together: links, formulas, images, no outside address."""
 
+import functools
 import importlib.util
 import os
 import re
@@ -49,6 +50,7 @@ def tab():
         yield browser
 
 
+@functools.cache
 def _anchors(file: Path) -> set[str]:
     soup = BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser")
     return {tag[key] for key in ("id", "name") for tag in soup.find_all(attrs={key: True})}
