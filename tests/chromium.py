@@ -42,7 +42,7 @@ class Browser:
     def __init__(self, address: str):
         from websocket import create_connection
 
-        self.socket = create_connection(address, timeout=60)
+        self.socket = create_connection(address, timeout=180)
         self.sent = 0
         self.page = Page()
         for domain in ("Page", "Network", "Runtime", "Log"):
@@ -64,7 +64,7 @@ class Browser:
         """Open a page, wait for it and its formulas, and say what it did."""
         self.page = Page()
         self.call("Page.navigate", url=address)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while self.value("document.readyState") != "complete":
             if time.monotonic() > deadline:
                 raise TimeoutError(address)
@@ -113,7 +113,7 @@ def browser() -> Iterator[Browser]:
 
 
 def _port(file: Path) -> int:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not (file.is_file() and file.read_text()):
         if time.monotonic() > deadline:
             raise TimeoutError("Chromium did not start")
