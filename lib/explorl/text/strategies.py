@@ -81,8 +81,9 @@ def preprocess(text: str) -> str:
     >>> preprocess("“−3”   …\\n```text\\n10²\\n```")
     '"-3" ... 10²'
     """
-    for odd, plain in PUNCTUATION.items():
-        text = text.replace(odd, plain)
+    if not text.isascii() or "\0" in text:
+        for odd, plain in PUNCTUATION.items():
+            text = text.replace(odd, plain)
     return " ".join(_FENCE.sub(" ", text).split())
 
 
