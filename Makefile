@@ -50,7 +50,7 @@ $(ready): pyproject.toml | $(bin)/python
 
 $(bin)/python:
 	@note=""; \
-	for python in $(or $(PYTHON),python3.13 python3.12 python3.11 python3 python); do \
+	for python in $(or $(PYTHON),python3.11 python3.12 python3.13 python3 python); do \
 	  "$$python" -c '$(fits)' 2>/dev/null || continue; \
 	  "$$python" -c 'import ensurepip, venv' 2>/dev/null || { \
 	    note="$$python has no venv module. On Debian or Ubuntu: apt install python3-venv"; continue; }; \
