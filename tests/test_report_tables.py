@@ -68,7 +68,7 @@ def test_compare_says_what_was_not_run_and_how_to_run_it(tmp_path, monkeypatch):
     shown = tables.compare("sde2", records=[])
     qwen = {"arm": "SD-E²", "model": "Qwen2.5-3B-Instruct"}
     assert only(shown, table="1", **qwen)["measured, full"] == \
-        "not run yet: params/sde2/table1_qwen.yaml"
+        "not run yet: table1_qwen.yaml"
     assert "table5_qwen" in only(shown, table="5", **qwen)["measured, full"]
     assert only(shown, table="2", **qwen)["measured, full"] == "not run yet"
     assert only(shown, table="1", **qwen)["verdict"] == "not tested"

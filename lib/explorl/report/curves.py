@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from explorl.report import style
 from explorl.report.html import Html, escape
@@ -73,11 +74,13 @@ def grid(curves: Mapping[str, tuple[np.ndarray, Mapping[str, np.ndarray]]], pane
                 handles[arm] = _line(axis, steps, scale * values, arm, index)
             axis.set_title(f"{panels[metric]} (%)" if metric in percent else panels[metric], fontsize=10)
             axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
+            axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
             style.tidy(axis)
         for spare in axes[len(curves):]:
             spare.set_axis_off()
         for axis in axes[max(0, len(curves) - 2):len(curves)]:
             axis.set_xlabel("optimiser steps")
+        fig.get_layout_engine().set(h_pad=0.1, w_pad=0.1)
         fig.legend(list(handles.values()), [style.display_name(arm) for arm in handles], loc="outside upper left",
                    ncols=4, fontsize=9)
     told = "; ".join(f"{panels[metric]}: " + ", ".join(

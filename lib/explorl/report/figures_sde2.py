@@ -70,14 +70,13 @@ def uniq_staircase(deltas: Sequence[float], counts: Mapping[str, Sequence[int]],
     x = np.asarray(deltas, dtype=np.float64)
     with style.look():
         fig, (axes,) = style.canvas(6.4, 3.4)
+        ends: dict[str, tuple[float, str]] = {}
         for index, (name, values) in enumerate(counts.items()):
             if len(values) != len(x):
                 raise ConfigError(f"counts[{name!r}]", f"{len(values)} values", f"{len(x)} values")
             paint = style.colour(name, index)
             axes.step(x, np.asarray(values) + 0.04 * index, where="post", color=paint)
-            axes.annotate(style.display_name(name), xy=(x[-1], values[-1] + 0.04 * index), xytext=(6, 0),
-                          textcoords="offset points", va="center", color=paint, fontweight="bold", fontsize=9,
-                          annotation_clip=False)
+            ends[name] = (values[-1] + 0.04 * index, paint)
         if delta is not None:
             axes.axvline(delta, color=style.INK, linestyle="--", linewidth=1)
             axes.annotate(f"δ = {delta:g}", xy=(delta, 0.02), xycoords=("data", "axes fraction"),
@@ -86,6 +85,10 @@ def uniq_staircase(deltas: Sequence[float], counts: Mapping[str, Sequence[int]],
         axes.set(xlabel="threshold δ", ylabel="Uniq(δ)", title=title, ylim=(0, top + 0.6), xlim=(x[0], x[-1]))
         axes.set_yticks(range(0, top + 1))
         style.tidy(axes)
+        places = style.spread(np.array([y for y, _ in ends.values()]), 0.07 * (top + 0.6))
+        for (name, (_, paint)), place in zip(ends.items(), places):
+            axes.annotate(style.display_name(name), xy=(x[-1], place), xytext=(6, 0), va="center", color=paint,
+                          textcoords="offset points", fontweight="bold", fontsize=9, annotation_clip=False)
     told = "; ".join(f"{style.display_name(n)} from {v[0]} to {v[-1]}" for n, v in counts.items())
     return style.describe(fig, f"Number of kept strategies as the threshold rises from {x[0]:g} to "
                                f"{x[-1]:g}: {told}.")

@@ -122,7 +122,7 @@ def compare(chapter: str, this_run: Record | None = None, *, tables: Sequence[st
 
     One row per cell of the paper's tables. "measured, full" is a run on the paper's model and data,
     "measured, toy" one in the toy world (only for tables whose data set it stands in for). A missing full run shows the
-    file that makes it (``python -m explorl run FILE``). The verdict is about the claim "better than …", the arm
+    params file that makes it. The verdict is about the claim "better than …", the arm
     that the paper ranks just below; it rests on the full run if there is one, else on the toy run, else on this run.
 
     Args:
@@ -148,7 +148,8 @@ def compare(chapter: str, this_run: Record | None = None, *, tables: Sequence[st
                "verdict"]
     return styled(pd.DataFrame(rows, columns=columns),
                   "Paper and measured; value [95 % interval], n test items, s seeds. † derived from printed "
-                  "numbers. A run that is missing is made by `python -m explorl run` and the file named.")
+                  "numbers. A missing run is made by the command `python -m explorl run` with the file named, of "
+                  f"params/{chapter}/.")
 
 
 def _compare_row(chapter: str, cell, numbers: pd.DataFrame, known: Sequence[Record], this_run: Record | None
@@ -166,7 +167,7 @@ def _compare_row(chapter: str, cell, numbers: pd.DataFrame, known: Sequence[Reco
     shown = [_measured(record, cell.row, cell.metric) for record in (full, toy, mine)]
     if shown[0] == MISSING:
         made_by = verdicts.command(places.params_dir(), chapter, *place)
-        shown[0] = f"not run yet: {made_by.rsplit(' ', 1)[-1]}" if made_by else "not run yet"
+        shown[0] = f"not run yet: {made_by.rsplit('/', 1)[-1]}" if made_by else "not run yet"
     gaps = [verdicts.difference(record, cell.row, reference, cell.metric, known)
             for record in (full, toy, mine) if record and reference]
     judged = next((gap for gap in gaps if gap is not None), None)
