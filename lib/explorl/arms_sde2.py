@@ -23,10 +23,14 @@ PERCENT = {"ACC_strict": "acc_strict", "ACC_fallback": "acc_fallback", "S-ACC": 
 
 
 def encoder(params: SDE2Params):
-    """The sentence encoder that the parameters name."""
+    """The sentence encoder that the parameters name.
+
+    In the toy world one text at a time: a vector is then the same to the last bit, whatever was encoded before, so
+    that a resumed run with an empty cache ends as an uninterrupted one.
+    """
     from explorl import encoders
 
-    return encoders.load(params.encoder)
+    return encoders.load(params.encoder, batch_size=1 if params.backbone == "toy" else 16)
 
 
 def method(params: SDE2Params, arm: str, encode: Callable, seed: int) -> Method:

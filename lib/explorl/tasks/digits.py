@@ -11,8 +11,8 @@ hidden, so a solver must try stories, compute each one's outcome, and keep the o
     <strategy_outcome>7 * 4 = 28, 28 + 9 = 37</strategy_outcome></strategy>
     <final_answer>37</final_answer>
 
-One story covers about a sixth of the problems; trying different ones covers more; repeating one in other words
-covers nothing new. That is the world SD-E² speaks about, at a size where a policy learns in a minute on a CPU.
+No story covers more than 30 % of the problems; trying different ones covers more; repeating one in other words
+covers nothing new. That is the world SD-E² speaks about, at a size where a policy learns in two minutes on a CPU.
 
 Each story has four wordings, so that a sentence encoder sees paraphrases (cosine about 0.9) as well as other
 stories (about 0.5), and there are sentences that have nothing to do with the problem (about 0.0).
@@ -113,7 +113,10 @@ OFF_TOPIC: tuple[str, ...] = (
     "He painted the old bicycle bright red.",
 )
 
-STORY_OF: dict[str, str] = {FRAME + w: r.name for r in RULES for w in r.wordings} | dict.fromkeys(OFF_TOPIC, "off_topic")
+STORY_OF: dict[str, str] = {
+    **{FRAME + wording: rule.name for rule in RULES for wording in rule.wordings},
+    **dict.fromkeys(OFF_TOPIC, "off_topic"),
+}
 """Reasoning sentence → the story that it tells, or ``off_topic``."""
 
 
@@ -161,8 +164,10 @@ def load(*, seed: int = 0, fractions: tuple[float, float, float] = (0.6, 0.15, 0
 
 
 def demonstration(problem: Problem, generator: random.Random, *, habit: Sequence[float], blocks: int,
-                  stay: float = 0.5, off_topic: float = 0.03, check: float = 0.85) -> str:
-    """One supervised trace: correct arithmetic, but a habit-bound choice of stories.
+                  stay: float = 0.0, off_topic: float = 0.0) -> str:
+    """One supervised trace: correct arithmetic and a checked final answer, but a habit-bound choice of stories.
+
+    The final answer is the first outcome whose last digit fits, or the last outcome where none fits.
 
     Args:
         problem: of this world.
@@ -171,11 +176,9 @@ def demonstration(problem: Problem, generator: random.Random, *, habit: Sequence
         blocks: how many strategies to write, ≥ 1.
         stay: probability that the next strategy repeats the last story in other words.
         off_topic: probability that a strategy's sentence has nothing to do with the problem.
-        check: probability that the final answer is the outcome whose last digit fits (where one fits);
-            otherwise it is the last outcome.
     """
     numbers, text, outcomes, rule = problem.meta["numbers"], "", [], None
-    for index in range(1, blocks + 1):
+    for index in range(1, 1 + blocks):
         if rule is None or generator.random() >= stay:
             rule = generator.choices(RULES, habit)[0]
         sentence = FRAME + generator.choice(rule.wordings)
@@ -185,15 +188,14 @@ def demonstration(problem: Problem, generator: random.Random, *, habit: Sequence
         outcomes.append(value)
         text += block(index, sentence, outcome)
     fits = [v for v in outcomes if v % 10 == int(problem.gold) % 10]
-    final = fits[0] if fits and generator.random() < check else outcomes[-1]
-    return f"{text}<final_answer>{final}</final_answer>"
+    return f"{text}<final_answer>{(fits or outcomes[-1:])[0]}</final_answer>"
 
 
 def describe(completions: Sequence[str], problems: Sequence[Problem]) -> dict[str, float]:
     """What the completions do in this world, as means over completions or strategies.
 
     Returns:
-        ``stories`` distinct stories per completion (0–6); ``off_topic`` share of strategies off topic;
+        ``stories`` distinct stories per completion (0 to 6); ``off_topic`` share of strategies off topic;
         ``arithmetic`` share of on-topic strategies whose outcome is what their story gives; ``covered`` share of
         completions in which the hidden story was told; ``share_<story>`` share of strategies per story.
     """

@@ -1,7 +1,7 @@
 """The embedded toy policy: a Qwen2 of about 0.2 million parameters that knows the world of ``tasks/digits``.
 
 Its tokens are the world's phrases: a whole sentence, an operation, a value. A completion with three strategies is
-some 35 tokens long, so two CPU cores train it in a minute. The weights in the package were made by
+some 40 tokens long, so two CPU cores train it in two minutes. The weights in the package were made by
 ``python -m explorl.train.warm_start`` (seeded; checksum in ``toy_weights/SHA256``).
 """
 
@@ -13,13 +13,16 @@ from importlib.resources import files
 from explorl.errors import ConfigError
 from explorl.tasks import digits
 
-MAX_TOKENS = 80
+MAX_TOKENS = 72
+"""Positions of the model: a prompt of 5 tokens, :data:`MAX_BLOCKS` strategies of 11, a final answer of 4, and room."""
+MAX_BLOCKS = 5
+"""Strategies that there are tokens to number."""
 WEIGHTS = files("explorl.train") / "toy_weights"
 
 # Where a text falls apart into tokens: a pattern of shapes, much faster to match than an alternation of all tokens.
 BOUNDARIES = "|".join((
     r"Numbers: ", r"\. The answer ends in \d\.",
-    r'<strategy id="\d"><reasoning>', r"</reasoning><strategy_outcome>", r"</strategy_outcome></strategy>",
+    r'<strategy id="', r'\d"><reasoning>', r"</reasoning><strategy_outcome>", r"</strategy_outcome></strategy>",
     r"</?final_answer>", r"[A-Z][A-Za-z',: ]+\.", r" [-+*] \d", r" = \d+", r", \d+", r"\d+", r"<eos>|<pad>",
 ))
 
@@ -30,12 +33,17 @@ def vocabulary() -> list[str]:
     numbers = range(digits.LOW, digits.HIGH + 1)
     tokens = ["<pad>", "<eos>", "Numbers: "]
     tokens += [f". The answer ends in {d}." for d in range(10)]
-    tokens += [f'<strategy id="{i}"><reasoning>' for i in range(1, 6)]
+    tokens += ['<strategy id="', *(f'{i}"><reasoning>' for i in range(1, MAX_BLOCKS + 1))]
     tokens += ["</reasoning><strategy_outcome>", "</strategy_outcome></strategy>", "<final_answer>", "</final_answer>"]
     tokens += list(digits.STORY_OF)
     tokens += [f" {sign} {n}" for sign in "+-*" for n in numbers]
     tokens += [form.format(v) for form in ("{}", ", {}", " = {}") for v in values]
     return tokens
+
+
+def choice_tokens() -> list[str]:
+    """The tokens that decide: one more strategy or the final answer, and which sentence."""
+    return ['<strategy id="', "<final_answer>", *digits.STORY_OF]
 
 
 def tokenizer():

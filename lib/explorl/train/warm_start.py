@@ -1,7 +1,11 @@
-"""Make the toy policy's warm start: supervised traces that can calculate, but cling to their habits.
+"""Make the toy policy's warm start: it can calculate and check, but it clings to its habits.
 
 ``python -m explorl.train.warm_start [FOLDER]`` writes ``model.safetensors`` and ``SHA256``. Same seed, same
-software, same processor: same bytes. The habits are parameters, so that a chapter can start from another one.
+software, same processor: same bytes.
+
+Two kinds of traces take turns. *Habits* teach everything they show: how many strategies to write, and which.
+*Practice* shows strategies of every story, in traces of every length, and teaches only how to calculate the outcome
+and how to pick the final answer. So what the policy lacks at the start is exploration, and not skill.
 """
 
 from __future__ import annotations
@@ -9,11 +13,17 @@ from __future__ import annotations
 import argparse
 import hashlib
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from explorl.tasks import digits
+from explorl.tasks.problem import Problem
 from explorl.train import toy_policy
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -25,25 +35,52 @@ class Habits:
         blocks: weights of writing 1, 2, … strategies.
         stay: probability of repeating the last story in other words.
         off_topic: probability that a strategy's sentence is beside the point.
-        check: probability of answering with the outcome that fits, where one does.
     """
 
     stories: tuple[float, ...] = (0.42, 0.26, 0.14, 0.08, 0.06, 0.04)
-    blocks: tuple[float, ...] = (0.55, 0.25, 0.13, 0.07)
+    blocks: tuple[float, ...] = (0.50, 0.24, 0.14, 0.08, 0.04)
     stay: float = 0.5
     off_topic: float = 0.03
-    check: float = 0.85
 
 
-def train(habits: Habits = Habits(), *, seed: int = 0, steps: int = 2500, batch_size: int = 64, peak: float = 5e-3,
+def traces(problems: Sequence[Problem], generator: random.Random, habits: Habits | None) -> list[str]:
+    """One trace per problem, all with the same number of strategies; ``habits`` None gives practice."""
+    counts = range(1, toy_policy.MAX_BLOCKS + 1)
+    if habits is None:
+        blocks = generator.choice(counts)
+        return [digits.demonstration(p, generator, habit=[1.0] * 6, blocks=blocks) for p in problems]
+    blocks = generator.choices(counts, habits.blocks)[0]
+    return [digits.demonstration(p, generator, habit=habits.stories, blocks=blocks, stay=habits.stay,
+                                 off_topic=habits.off_topic) for p in problems]
+
+
+def batch(tok, problems: Sequence[Problem], generator: random.Random, habits: Habits | None
+          ) -> tuple[torch.Tensor, torch.Tensor]:
+    """(input ids, labels), both (B, T). Nothing is padded; −100 marks what is not taught."""
+    import torch
+
+    prompts = tok([p.prompt for p in problems])["input_ids"]
+    answers = tok(traces(problems, generator, habits))["input_ids"]
+    ids = torch.tensor([p + a + [tok.eos_token_id] for p, a in zip(prompts, answers, strict=True)])
+    labels = ids.clone()
+    labels[:, : len(prompts[0])] = -100
+    if habits is None:
+        choices = torch.tensor(tok.convert_tokens_to_ids(toy_policy.choice_tokens()))
+        labels[torch.isin(ids, choices)] = -100
+        # after the last strategy that there is a token for, the final answer is no choice
+        if int((ids[0] == choices[0]).sum()) == toy_policy.MAX_BLOCKS:
+            labels[ids == choices[1]] = choices[1]
+    return ids, labels
+
+
+def train(habits: Habits = Habits(), *, seed: int = 0, steps: int = 3000, batch_size: int = 64, peak: float = 5e-3,
           progress: bool = True):
     """Supervised warm start on the train side of the world's default split; returns (model, tokenizer).
 
     Args:
         habits: what the demonstrations do.
         seed: of the initial weights and the demonstrations.
-        steps: optimiser steps of ``batch_size`` traces each; the traces of one step have the same number of
-            strategies, hence of tokens, so nothing is padded.
+        steps: optimiser steps of ``batch_size`` traces each; habits and practice take turns.
         peak: highest learning rate; linear warm-up over 5 % of the steps, then cosine to zero.
     """
     import torch
@@ -57,17 +94,10 @@ def train(habits: Habits = Habits(), *, seed: int = 0, steps: int = 2500, batch_
     optimiser = torch.optim.AdamW(model.parameters(), lr=peak, weight_decay=0.01, betas=(0.9, 0.98))
     schedule = get_cosine_schedule_with_warmup(optimiser, steps // 20, steps)
     model.train()
-    for _ in trange(steps, desc="warm start", disable=not progress):
-        blocks = generator.choices(range(1, len(habits.blocks) + 1), habits.blocks)[0]
-        chosen = generator.choices(pool, k=batch_size)
-        traces = [digits.demonstration(p, generator, habit=habits.stories, blocks=blocks, stay=habits.stay,
-                                       off_topic=habits.off_topic, check=habits.check) for p in chosen]
-        prompts, answers = tok([p.prompt for p in chosen])["input_ids"], tok(traces)["input_ids"]
-        ids = torch.tensor([p + a + [tok.eos_token_id] for p, a in zip(prompts, answers, strict=True)])
-        labels = ids.clone()
-        labels[:, : len(prompts[0])] = -100
-        loss = model(input_ids=ids, labels=labels).loss
-        loss.backward()
+    for step in trange(steps, desc="warm start", disable=not progress):
+        problems = generator.choices(pool, k=batch_size)
+        ids, labels = batch(tok, problems, generator, None if step % 2 else habits)
+        model(input_ids=ids, labels=labels).loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
         schedule.step()
@@ -94,7 +124,7 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(str(toy_policy.WEIGHTS)))
-    parser.add_argument("--steps", type=int, default=2500)
+    parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
