@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from explorl import params
 from explorl.papers import sde2
-from explorl.report import card, claims, curves, debugger_cast, style, verdicts
+from explorl.report import card, claims, curves, debugger_cast, records, style, verdicts
 from explorl.report.exercises import check
 from explorl.report.records import Record, metric_row
 
@@ -35,6 +36,17 @@ def test_curves_say_their_ends_or_that_there_are_none():
     shown = curves.show(results, {"acc_strict": "ACC", "stories": "stories"}, percent=("acc_strict",))
     assert 'alt="Learning curves' in shown and "ACC: SD-E² from 0.1 to 0.4" in shown and "stories" not in shown
     assert curves.NO_CURVES.split(",")[0] in curves.show([_result("base", 0, {})], {"acc_strict": "ACC"})
+
+
+def test_curves_with_more_seeds_of_the_same_scale_are_taken(tmp_path):
+    mine = [_result("sde2", 0, {0: 0.1})]
+    for run, scale, seeds in (("sweep", "toy", (0, 1)), ("other", "t4", (0, 1, 2))):
+        records.save(_record(run, seeds, scale=scale, sde2=[0.5] * len(seeds)), tmp_path / "sde2" / run)
+        curves.save([_result("sde2", seed, {0: 0.2}) for seed in seeds], tmp_path / "sde2" / run)
+    found, whose = curves.best(mine, "sde2", "toy", folder=tmp_path)
+    assert whose == "sde2/sweep" and curves.points(found, "acc_strict")[1]["sde2"].tolist() == [[0.2], [0.2]]
+    assert curves.best(mine, "sde2", "smoke", folder=tmp_path) == (mine, "this run")
+    curves.save(mine, None)
 
 
 def test_band_is_drawn_over_seeds_only():
@@ -68,9 +80,12 @@ def test_arms_table_leaves_out_what_the_run_does_not_have():
 
 
 def test_card_measures_where_there_is_a_record_and_else_says_estimate(monkeypatch):
-    monkeypatch.setattr(card.record_files, "read_all", lambda folder, chapter: [_record("toy", [0], sde2=[0.5])])
+    p = params.load("sde2", "toy")
+    kept = _record("toy_sweep", [0], sde2=[0.5])
+    kept.params["steps"] = p.steps
+    monkeypatch.setattr(card.record_files, "read_all", lambda folder, chapter: [kept])
     table = card.scales("sde2").data.set_index("scale")
-    assert table.loc["toy", "time"] == "2 min" and table.loc["toy", "basis"] == "measured on 2 cores"
+    assert table.loc["toy", "time"] == f"{2 * len(p.arms) * len(p.seeds)} min" and table.loc["toy", "basis"] == "measured on 2 cores"
     assert table.loc["t4", "basis"] == "estimate, not run yet" and table.loc["t4", "memory"].endswith("GiB")
 
 

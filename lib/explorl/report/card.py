@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 from pandas.io.formats.style import Styler
 
@@ -20,17 +22,21 @@ def scales(chapter: str, names: tuple[str, ...] = ("toy", "t4", "t4_paper")) -> 
         chapter: such as ``sde2``.
         names: files of ``params/<chapter>/``.
     """
-    kept = {record.run: record for record in record_files.read_all(places.committed_results_dir(), chapter)}
-    rows = [_scale_row(params.load(chapter, name), kept.get(name)) for name in names]
+    kept = record_files.read_all(places.committed_results_dir(), chapter)
+    rows = [_scale_row(params.load(chapter, name), kept) for name in names]
     columns = ["scale", "policy", "task", "arms × seeds", "steps", "time", "memory", "basis"]
     return styled(pd.DataFrame(rows, columns=columns))
 
 
-def _scale_row(p: RunParams, record: Record | None) -> list[str]:
+def _scale_row(p: RunParams, kept: Sequence[Record]) -> list[str]:
+    """From the run's own record, else from a longer one of the same scale and steps, per arm and seed."""
+    alike = [r for r in kept if r.scale == p.scale and r.params.get("steps") == p.steps]
+    record = next((r for r in alike if r.run == p.run), alike[0] if alike else None)
     start = [p.scale, p.backbone.rsplit("/", 1)[-1], p.task, f"{len(p.arms)} × {len(p.seeds)}", str(p.steps)]
     if record is not None:
         gpu = record.hardware.get("gpu")
-        return [*start, _duration(record.seconds / 60), f"{record.peak_memory_mb / 1024:.1f} GB",
+        each = record.seconds / (len(record.params["arms"]) * len(record.params["seeds"]))
+        return [*start, _duration(each * len(p.arms) * len(p.seeds) / 60), f"{record.peak_memory_mb / 1024:.1f} GB",
                 f"measured on {gpu or str(record.hardware.get('cores')) + ' cores'}"]
     if p.backbone in preflight.CPU_BACKBONES:
         return [*start, MISSING, MISSING, "not run yet"]

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from explorl import places
 from explorl.report import style
 from explorl.report.html import Html, escape
+from explorl.report.records import FILE as RECORD
+from explorl.report.records import read, write_atomic
 from explorl.report.stats import seed_interval
 
+FILE = "curves.json"
 NO_CURVES = "No evaluation during training was asked for (eval_every = 0), so there is no curve to draw."
 
 
@@ -39,6 +46,38 @@ def points(results: Sequence[Mapping], metric: str) -> tuple[np.ndarray, dict[st
     curves = {arm: np.array([[values.get(step, np.nan) for step in steps] for values in seeds.values()])
               for arm, seeds in seen.items()}
     return np.array(steps, dtype=np.int64), curves
+
+
+def save(results: Sequence[Mapping], folder: str | os.PathLike | None) -> None:
+    """Write the evaluations of a run beside its record, ``folder/curves.json``; does nothing without a folder."""
+    if folder:
+        kept = [{"arm": r["arm"], "seed": r["seed"], "curve": [row for row in r["curve"] if row["kind"] == "eval"]}
+                for r in results]
+        write_atomic(Path(folder) / FILE, json.dumps(kept, allow_nan=False) + "\n")
+
+
+def best(results: Sequence[Mapping], chapter: str, scale: str, *, folder: Path | None = None) -> tuple[Sequence, str]:
+    """The curves with the most seeds: those of this run, or those kept beside a record of the same scale.
+
+    Args:
+        results: of this run.
+        chapter, scale: of this run.
+        folder: of all records; by default the committed ones.
+
+    Returns:
+        The results, and whose they are: ``this run`` or the record's name.
+    """
+    found, name = results, "this run"
+    for path in sorted((folder or places.committed_results_dir()).glob(f"{chapter}/*/{FILE}")):
+        record = path.with_name(RECORD)
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if record.is_file() and read(record).scale == scale and _seeds(kept) > _seeds(found):
+            found, name = kept, f"{chapter}/{path.parent.name}"
+    return found, name
+
+
+def _seeds(results: Sequence[Mapping]) -> int:
+    return len({result["seed"] for result in results if result["curve"]})
 
 
 def show(results: Sequence[Mapping], panels: Mapping[str, str], *, percent: Sequence[str] = ()) -> Html:

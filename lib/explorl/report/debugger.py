@@ -155,6 +155,7 @@ _CSS = """
 border-bottom:1px solid rgba(128,128,128,.35)}
 .explorl-debugger td.v{font-variant-numeric:tabular-nums;font-weight:600;white-space:pre-wrap;
 overflow-wrap:anywhere}
+.explorl-debugger td.m{white-space:pre}
 .explorl-debugger td.w{opacity:.85}
 .explorl-debugger pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;padding:.5em;background:none;
 color:inherit;border:1px solid rgba(128,128,128,.35);unicode-bidi:isolate;font-weight:400}
@@ -186,8 +187,9 @@ def _row(stage: Stage) -> str:
     if isinstance(stage.value, list):
         return (f"<tr><th>{escape(stage.name)}</th><td colspan=\"3\">{escape(stage.input)}, {escape(why)}"
                 f"<pre>{_painted(stage.value)}</pre></td></tr>")
+    kind = "v m" if isinstance(stage.value, np.ndarray) else "v"
     return (f"<tr><th>{escape(stage.name)}</th><td>{escape(stage.input, SHOWN_CHARS)}</td>"
-            f'<td class="v">{escape(value_text(stage.value))}</td>'
+            f'<td class="{kind}">{escape(value_text(stage.value))}</td>'
             f'<td class="w">{escape(why, SHOWN_CHARS)}</td></tr>')
 
 

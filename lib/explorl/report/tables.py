@@ -121,9 +121,9 @@ def compare(chapter: str, this_run: Record | None = None, *, tables: Sequence[st
     """The paper's numbers beside ours, with a verdict from a fixed scale.
 
     One row per cell of the paper's tables. "measured, full" is a run on the paper's model and data,
-    "measured, toy" one in the toy world (only for tables whose data set it stands in for). A missing full run shows the
-    params file that makes it. The verdict is about the claim "better than …", the arm
-    that the paper ranks just below; it rests on the full run if there is one, else on the toy run, else on this run.
+    "measured, toy" one in the toy world (only for tables whose data set it stands in for). A missing full run names
+    the params file that makes it. The verdict is about the claim "better than …", the arm that the paper ranks just
+    below; it rests on the full run if there is one, else on the toy run, else on this run.
 
     Args:
         chapter: such as ``sde2``.
@@ -146,10 +146,12 @@ def compare(chapter: str, this_run: Record | None = None, *, tables: Sequence[st
     rows = [_compare_row(chapter, cell, numbers, known, this_run) for cell in cells.itertuples()]
     columns = ["table", "model", "arm", "paper", "measured, full", "measured, toy", "this run", "claim",
                "verdict"]
-    return styled(pd.DataFrame(rows, columns=columns),
-                  "Paper and measured; value [95 % interval], n test items, s seeds. † derived from printed "
-                  "numbers. A missing run is made by the command `python -m explorl run` with the file named, of "
-                  f"params/{chapter}/.")
+    frame = pd.DataFrame(rows, columns=columns)
+    if frame.table.nunique() == 1:
+        frame = frame.drop(columns="table")
+    table = styled(frame, "Paper and measured; value [95 % interval], n test items, s seeds. † derived from printed "
+                          "numbers.")
+    return table.set_properties(["measured, full"], **{"overflow-wrap": "anywhere", "min-width": "8em"})
 
 
 def _compare_row(chapter: str, cell, numbers: pd.DataFrame, known: Sequence[Record], this_run: Record | None
