@@ -18,9 +18,10 @@ def _result(arm, seed, values):
 
 def _record(run, seeds, scale="toy", **arms):
     metrics = [metric_row(arm, "acc_strict", dict(zip(seeds, values)), n=10) for arm, values in arms.items()]
-    return Record(chapter="sde2", run=run, scale=scale, metrics=metrics, params={"seeds": list(seeds), "arms": list(arms)},
-                  versions={"python": "3.11"}, hardware={"cores": 2, "gpu": None}, git_commit="a" * 40, git_dirty=True,
-                  seconds=120.0, peak_memory_mb=512.0, inputs_hash="h", created="2026-01-01T00:00:00+00:00")
+    params = {"seeds": list(seeds), "arms": list(arms)}
+    return Record(chapter="sde2", run=run, scale=scale, metrics=metrics, params=params,
+                  versions={"python": "3.11"}, hardware={"cores": 2, "gpu": None}, git_commit="a" * 40,
+                  git_dirty=True, seconds=120.0, peak_memory_mb=512.0, inputs_hash="h", created="2026-01-01T00:00:00+00:00")
 
 
 def test_points_put_seeds_together_and_leave_gaps():
@@ -85,7 +86,8 @@ def test_card_measures_where_there_is_a_record_and_else_says_estimate(monkeypatc
     kept.params["steps"] = p.steps
     monkeypatch.setattr(card.record_files, "read_all", lambda folder, chapter: [kept])
     table = card.scales("sde2").data.set_index("scale")
-    assert table.loc["toy", "time"] == f"{2 * len(p.arms) * len(p.seeds)} min" and table.loc["toy", "basis"] == "measured on 2 cores"
+    assert table.loc["toy", "time"] == f"{2 * len(p.arms) * len(p.seeds)} min"
+    assert table.loc["toy", "basis"] == "measured on 2 cores"
     assert table.loc["t4", "basis"] == "estimate, not run yet" and table.loc["t4", "memory"].endswith("GiB")
 
 
