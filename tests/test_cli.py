@@ -193,6 +193,10 @@ def test_settings_are_read_like_parameters():
     for wrong in ("delta", "=1", "a b=1", "delta=[1"):
         with pytest.raises(ConfigError):
             score.settings([wrong])
+    with pytest.raises(ConfigError, match="eps = '3e-4': must be written as 3.0e-4"):
+        score.settings(["eps=3e-4"])
+    with pytest.raises(ConfigError, match="delta = '0.6': must be given once"):
+        score.settings(["delta=0.5", "delta=0.6"])
 
 
 def test_scores_are_those_of_the_library():
@@ -220,6 +224,7 @@ def test_a_reference_without_an_answer_is_an_error_line():
 
 
 @pytest.mark.parametrize("pair, hint", [
+    (["relevance_floor=0.2", "encoder=random"], b"no prompts"),
     (["dleta=0.7"], b"dleta"), (["delta=1.5"], b"delta = 1.5"), (["delta=3e-1"], b"delta"),
 ])
 def test_wrong_settings_are_exit_code_2(pair, hint):
@@ -248,6 +253,20 @@ def test_a_reader_that_goes_away_is_no_traceback():
 
 
 # fetch
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_disk_is_no_traceback():
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([sys.executable, "-m", "explorl", "score", "sde2", "--set", "encoder=random"],
+                              input=lines(GOOD), stdout=full, stderr=subprocess.PIPE, timeout=120, check=False)
+    assert done.returncode == 1 and b"No space left" in done.stderr and b"Traceback" not in done.stderr
+    assert b"Exception ignored" not in done.stderr
+
+
+def test_score_says_nothing_of_its_own_on_stderr():
+    done = explorl("score", "sde2", given=lines(GOOD))
+    assert done.returncode == 0 and done.stderr == b""
+
 
 def test_fetch_without_a_name_lists_them(capsys):
     code, out, _ = call(capsys, "fetch")

@@ -7,6 +7,7 @@ Exit codes: 0 all well; 1 something failed while running (a run, a line of input
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -24,11 +25,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader of our output has gone: Python shall not try to flush into it again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
+        return 1
+    except OSError as error:  # a full disk, say
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _drop_output()
         return 1
     except KeyboardInterrupt:
         print("interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
         return 130
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parser() -> argparse.ArgumentParser:
@@ -139,6 +151,8 @@ def _score(options: argparse.Namespace) -> int:
 
     if options.batch < 1:
         raise ConfigError("--batch", options.batch, "a whole number ≥ 1")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # of reading the encoder's weights
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it misses an optional kernel, unused here
     one = score.scorer(options.paper, score.settings(options.set))
     bad = score.score_lines(sys.stdin.buffer, sys.stdout, one, batch=options.batch)
     if bad:

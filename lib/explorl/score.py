@@ -32,7 +32,7 @@ def settings(pairs: Sequence[str]) -> dict[str, object]:
     """``name=value`` texts → values, read as in a params file.
 
     Raises:
-        ConfigError: no equals sign, or a value that is no plain value.
+        ConfigError: no equals sign, a value that is no plain value, or a name given twice.
 
     >>> settings(["delta=0.7", "re_mode=any_strategy"])
     {'delta': 0.7, 're_mode': 'any_strategy'}
@@ -42,7 +42,13 @@ def settings(pairs: Sequence[str]) -> dict[str, object]:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip().isidentifier():
             raise ConfigError("--set", pair, "of the form name=value")
-        values |= strict_yaml.loads(f"{name.strip()}: {value}", name=f"--set {name.strip()}")
+        name = name.strip()
+        if name in values:
+            raise ConfigError(name, value, "given once")
+        values |= strict_yaml.loads(f"{name}: {value}", name=f"--set {name}")
+        if isinstance(values[name], str) and strict_yaml.NUMBER_AS_TEXT.fullmatch(values[name]):
+            number = strict_yaml.with_point(values[name])
+            raise ConfigError(name, values[name], f"written as {number}; YAML reads this as text")
     return values
 
 
@@ -71,6 +77,8 @@ def scorer(paper: str, values: Mapping[str, object], encode: Callable | None = N
     for unknown in set(values) - set(known):
         raise ConfigError(unknown, values[unknown], f"a setting: {', '.join(known)}, encoder")
     config = sde2.Config(**values)
+    if config.relevance_floor is not None:
+        raise ConfigError("relevance_floor", config.relevance_floor, "null here: the lines hold no prompts")
     encode = encode or encoders.load(str(name))
 
     def score(lines: Sequence[Line]) -> list[dict]:
