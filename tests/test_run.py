@@ -353,6 +353,23 @@ def test_a_run_is_made_again_when_asked_or_when_its_inputs_changed(chapter, here
     assert not run.is_done(small(), here / "results")
 
 
+def test_an_unreadable_record_is_set_aside_before_the_chapter_reads_it(chapter, here):
+    folder = here / "results" / "sde2" / "smoke"
+    folder.mkdir(parents=True)
+    (folder / "result.json").write_text("<<<<<<< ours", encoding="utf-8")
+    chapter(extra=f"from explorl.report import records; records.read_all({str(here / 'results')!r})")
+    record, new = run.execute(small(), here / "results", progress=False)
+    assert new and records.read(folder / "result.json") == record
+    assert (folder / "result.unreadable").read_text(encoding="utf-8") == "<<<<<<< ours"
+
+
+def test_an_output_folder_that_cannot_be_written_is_found_before_the_run(chapter, here):
+    (here / "file").write_text("", encoding="utf-8")
+    with pytest.raises(ConfigError, match="out = .*a folder that can be written"):
+        run.execute(small(), here / "file", progress=False)
+    assert not (here / "marks.jsonl").exists()
+
+
 def test_a_failing_cell_is_reported_and_the_partial_notebook_kept(chapter, here):
     chapter(extra="1 / 0")
     with pytest.raises(run.RunFailed, match="ZeroDivisionError") as caught:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -120,7 +121,7 @@ def execute(params: RunParams, out: Path, *, force: bool = False, progress: bool
         The record, and whether it was made now.
 
     Raises:
-        ConfigError: the chapter's notebook, or papermill, is not there.
+        ConfigError: the chapter's notebook, or papermill, is not there, or ``out`` can't be written.
         RunFailed: a cell failed, or the chapter wrote no record.
     """
     folder = record_folder(params, out).resolve()
@@ -129,7 +130,7 @@ def execute(params: RunParams, out: Path, *, force: bool = False, progress: bool
     notebook = places.chapter_notebook(params.chapter)
     if notebook is None:
         raise ConfigError("chapter", params.chapter, "one with a notebook: use a checkout of the repository")
-    folder.mkdir(parents=True, exist_ok=True)
+    _prepare(folder)
     started, path = time.time_ns(), folder / records.FILE
     with _environment({INPUTS: inputs_hash(params), "EXPLORL_SCALE": None}):
         _papermill(params, notebook, folder, progress)
@@ -137,6 +138,21 @@ def execute(params: RunParams, out: Path, *, force: bool = False, progress: bool
         raise RunFailed(f"{params.chapter}/{params.run}: the notebook wrote no record: its last cell "
                         "should call explorl.run.finish(params, results, out_dir)")
     return records.read(path), True
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder, see that it can be written, and set aside what is no record of this schema.
+
+    The chapter reads all records; an unreadable one would fail the very run that is to replace it.
+    """
+    path = folder / records.FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+        if path.exists() and _record_in(folder) is None:
+            path.replace(path.with_suffix(".unreadable"))
+    except OSError as error:
+        raise ConfigError("out", str(folder), f"a folder that can be written ({error.strerror})") from error
 
 
 def _papermill(params: RunParams, notebook: Path, folder: Path, progress: bool) -> None:
