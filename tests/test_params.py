@@ -170,6 +170,8 @@ def test_an_unknown_file_or_chapter_lists_what_there_is():
         params.load("sde2", "toyy")
     with pytest.raises(ParamsError, match="params = 'no/such.yaml': must be a file"):
         params.load("sde2", "no/such.yaml")
+    with pytest.raises(ParamsError, match="params = 'params/sde2': must be a path to a .yaml file"):
+        params.load(None, "params/sde2")
     with pytest.raises(ParamsError, match="chapter = 'sde3': must be one of sde2"):
         params.load("sde3", "toy")
 

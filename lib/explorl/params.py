@@ -156,6 +156,8 @@ def _file(chapter: str | None, scale_or_path: str | os.PathLike) -> Path:
     if str(scale_or_path).endswith((".yaml", ".yml")):
         path = Path(scale_or_path)
         allowed = "a file"
+    elif chapter is None:
+        raise ParamsError([ConfigError("params", str(scale_or_path), "a path to a .yaml file")], "params")
     else:
         _model(chapter)
         path = places.params_dir() / str(chapter) / f"{scale_or_path}.yaml"
