@@ -176,6 +176,11 @@ def test_an_unknown_file_or_chapter_lists_what_there_is():
         params.load("sde3", "toy")
 
 
+def test_the_books_files_are_found_from_any_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert params.load(None, "params/sde2/t4.yaml") == params.load("sde2", "t4")
+
+
 def test_changes_replace_values_and_none_does_not():
     assert params.load("sde2", "smoke", steps=7, delta=None).steps == 7
     assert params.load("sde2", "smoke", delta=None) == params.load("sde2", "smoke")

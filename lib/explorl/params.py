@@ -46,7 +46,7 @@ def load(chapter: str | None, scale_or_path: str | os.PathLike, /, **changes: ob
     Args:
         chapter: such as ``sde2``; None takes the file's own word (for a path).
         scale_or_path: the name of a file of ``params/<chapter>/`` without its suffix, or a path ending in
-            ``.yaml``.
+            ``.yaml``; one that is not under the current folder may also be the book's, ``params/…``.
         changes: values that replace the file's; None means "as the file has it".
 
     Raises:
@@ -155,6 +155,8 @@ def _model(chapter: object, source: str = "parameters") -> type[RunParams]:
 def _file(chapter: str | None, scale_or_path: str | os.PathLike) -> Path:
     if str(scale_or_path).endswith((".yaml", ".yml")):
         path = Path(scale_or_path)
+        if not path.is_file() and not path.is_absolute():  # in Colab params/ lies in the package
+            path = places.params_dir().parent / path
         allowed = "a file"
     elif chapter is None:
         raise ParamsError([ConfigError("params", str(scale_or_path), "a path to a .yaml file")], "params")
