@@ -343,6 +343,17 @@ def test_a_run_executes_the_chapter_once_and_writes_its_record(chapter, here, ca
     assert (here / "results" / "sde2" / "smoke" / "run.ipynb").is_file()
 
 
+def test_arms_train_under_the_callers_folder_not_beside_the_notebook(chapter, here, monkeypatch):
+    one = small()
+    monkeypatch.delenv("EXPLORL_RUNS")
+    monkeypatch.setattr(places, "checkout", lambda: None)  # as pip installs it, in Colab
+    monkeypatch.chdir(here)
+    chapter(extra=f"import os; pathlib.Path({str(here / 'seen')!r}).write_text(os.environ['EXPLORL_RUNS'])")
+    run.execute(one, here / "results", progress=False)
+    assert (here / "seen").read_text() == str(here / "runs")
+    assert "EXPLORL_RUNS" not in os.environ
+
+
 def test_a_run_is_made_again_when_asked_or_when_its_inputs_changed(chapter, here):
     run.execute(small(), here / "results", progress=False)
     assert run.execute(small(), here / "results", progress=False, force=True)[1]

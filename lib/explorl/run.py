@@ -132,7 +132,8 @@ def execute(params: RunParams, out: Path, *, force: bool = False, progress: bool
         raise ConfigError("chapter", params.chapter, "one with a notebook: use a checkout of the repository")
     _prepare(folder)
     started, path = time.time_ns(), folder / records.FILE
-    with _environment({INPUTS: inputs_hash(params), "EXPLORL_SCALE": None}):
+    runs = str(places.runs_dir())  # of our current folder: the notebook's is another
+    with _environment({INPUTS: inputs_hash(params), "EXPLORL_SCALE": None, "EXPLORL_RUNS": runs}):
         _papermill(params, notebook, folder, progress)
     if not path.is_file() or path.stat().st_mtime_ns < started:
         raise RunFailed(f"{params.chapter}/{params.run}: the notebook wrote no record: its last cell "
