@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from explorl import params
+from explorl.errors import ConfigError
 from explorl.papers import sde2
 from explorl.report import card, claims, curves, debugger_cast, records, style, verdicts
 from explorl.report.exercises import check
@@ -47,6 +48,13 @@ def test_curves_with_more_seeds_of_the_same_scale_are_taken(tmp_path):
     found, whose = curves.best(mine, "sde2", "toy", folder=tmp_path)
     assert whose == "sde2/sweep" and curves.points(found, "acc_strict")[1]["sde2"].tolist() == [[0.2], [0.2]]
     assert curves.best(mine, "sde2", "smoke", folder=tmp_path) == (mine, "this run")
+
+
+def test_a_broken_file_of_curves_is_named(tmp_path):
+    (tmp_path / "sde2" / "toy").mkdir(parents=True)
+    (tmp_path / "sde2" / "toy" / "curves.json").write_text("[{", encoding="utf-8")
+    with pytest.raises(ConfigError, match="sde2/toy/curves.json.*make the run again"):
+        curves.best([], "sde2", "toy", folder=tmp_path)
     curves.save(mine, None)
 
 

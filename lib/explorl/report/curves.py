@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from explorl import places
+from explorl.errors import ConfigError
 from explorl.report import style
 from explorl.report.html import Html, escape
 from explorl.report.records import FILE as RECORD
@@ -66,11 +67,18 @@ def best(results: Sequence[Mapping], chapter: str, scale: str, *, folder: Path |
 
     Returns:
         The results, and whose they are: ``this run`` or the record's name.
+
+    Raises:
+        ConfigError: a file of curves, or the record beside it, can't be read.
     """
     found, name = results, "this run"
     for path in sorted((folder or places.committed_results_dir()).glob(f"{chapter}/*/{FILE}")):
         record = path.with_name(RECORD)
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ConfigError("/".join(path.parts[-3:]), type(error).__name__, "readable JSON; delete it and "
+                              "make the run again") from error
         if record.is_file() and read(record).scale == scale and _seeds(kept) > _seeds(found):
             found, name = kept, f"{chapter}/{path.parent.name}"
     return found, name
