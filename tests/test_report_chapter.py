@@ -48,6 +48,7 @@ def test_curves_with_more_seeds_of_the_same_scale_are_taken(tmp_path):
     found, whose = curves.best(mine, "sde2", "toy", folder=tmp_path)
     assert whose == "sde2/sweep" and curves.points(found, "acc_strict")[1]["sde2"].tolist() == [[0.2], [0.2]]
     assert curves.best(mine, "sde2", "smoke", folder=tmp_path) == (mine, "this run")
+    curves.save(mine, None)
 
 
 def test_a_broken_file_of_curves_is_named(tmp_path):
@@ -55,7 +56,6 @@ def test_a_broken_file_of_curves_is_named(tmp_path):
     (tmp_path / "sde2" / "toy" / "curves.json").write_text("[{", encoding="utf-8")
     with pytest.raises(ConfigError, match="sde2/toy/curves.json.*make the run again"):
         curves.best([], "sde2", "toy", folder=tmp_path)
-    curves.save(mine, None)
 
 
 def test_band_is_drawn_over_seeds_only():
