@@ -279,7 +279,7 @@ def test_every_setting_is_checked():
             Config(**{item.name: object()})
 
 
-@pytest.mark.parametrize("gold", ["", " ", None, ["18"], ["18", ""], ["18", None]])
+@pytest.mark.parametrize("gold", ["", " ", None, 18, ["18"], ["18", ""], ["18", None], [["1"], "2"], {"a": "18"}])
 def test_a_missing_reference_answer_is_named(gold):
     with pytest.raises(ConfigError, match="gold"):
         sde2.components(["a", "b"], gold, basis)
@@ -320,3 +320,10 @@ def test_lengths_come_back_through_the_method():
     batch = Batch(prompts=["", ""], completions=["x", TWO], gold=["1", "1"], group_size=2,
                   completion_ids=[[1, 2], [3]])
     assert SDE2(Config(), basis).components(batch)["length_tokens"].tolist() == [2, 1]
+
+
+def test_the_reward_function_reads_odd_completions_and_names_a_missing_gold_column():
+    reward = sde2.reward_function(Config(), basis)
+    assert reward(completions=[None, 7, [None], [{"role": "assistant"}]], gold=["18"] * 4) == [0.0] * 4
+    with pytest.raises(ConfigError, match="gold = None: must be a column"):
+        reward(completions=["x"])

@@ -7,6 +7,7 @@ import ast
 import importlib.util
 import inspect
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -77,8 +78,8 @@ def unknown(source: str) -> list[str]:
 def cells(path: Path) -> str:
     """A notebook's code, without the lines that are for IPython or the shell."""
     code = [c["source"] for c in json.loads(path.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"]
-    lines = "\n".join("".join(source) for source in code).split("\n")
-    return "\n".join("pass" if line.startswith(("%", "!")) else line for line in lines)
+    lines = "\n".join("".join(source) for source in code)
+    return re.sub(r"^(\s*)[%!].*", r"\1pass", lines, flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -119,5 +120,5 @@ def test_notebook_lines_for_ipython_are_skipped(tmp_path):
     path = tmp_path / "n.ipynb"
     path.write_text(json.dumps({"cells": [
         {"cell_type": "markdown", "source": "not ( python"},
-        {"cell_type": "code", "source": ["%pip install x\n", "GRPOConfig(bad=1)"]}]}))
-    assert unknown(cells(path)) == ["line 2: GRPOConfig(bad=…)"]
+        {"cell_type": "code", "source": ["if True:\n", "    %pip install x\n", "!ls\n", "GRPOConfig(bad=1)"]}]}))
+    assert unknown(cells(path)) == ["line 4: GRPOConfig(bad=…)"]

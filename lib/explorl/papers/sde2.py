@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 
 import numpy as np
 
@@ -127,8 +128,12 @@ def _all_stages(
 
 
 def _golds(gold: str | Sequence[str], n: int, config: Config) -> list[Canonical]:
-    given = [gold] * n if isinstance(gold, str) else list(gold if gold is not None else [])
-    require(len(given) == n, "gold", f"{len(given)} answers", f"one, or one for each of {n} completions")
+    several = isinstance(gold, (list, tuple, np.ndarray))
+    require(several or isinstance(gold, str), "gold", gold, "a text, or a list with one for each completion")
+    given = list(gold) if several else [gold] * n
+    require(len(given) == n, "gold", f"{len(given)} answers", f"one answer, or one for each of {n} completions")
+    for answer in given:
+        require(isinstance(answer, (str, Real)), "gold", answer, "a reference answer, as text or number")
     forms = {text: canonical(text, config.canon, config.num_pick) for text in dict.fromkeys(given)}
     for text, form in forms.items():
         require(form is not None, "gold", text, "a reference answer for every completion")
@@ -264,7 +269,9 @@ def reward_function(
         group_size: G; needed where ``norm_scope`` is "group".
     """
 
-    def sde2(*, completions: Sequence, gold: Sequence[str], prompts: Sequence = (), **columns) -> list[float]:
+    def sde2(*, completions: Sequence, gold: Sequence[str] | None = None, prompts: Sequence = (), **columns
+             ) -> list[float]:
+        require(gold is not None, "gold", None, "a column of the data set: one reference answer per prompt")
         texts = [_text(completion) for completion in completions]
         asked = [_text(prompt) for prompt in prompts] or None
         found = components(texts, gold, encode, config, prompts=asked)
@@ -273,8 +280,9 @@ def reward_function(
     return sde2
 
 
-def _text(message: str | Sequence[Mapping]) -> str:
-    """The text of a plain or a conversational prompt or completion."""
+def _text(message: object) -> str:
+    """The text of a plain or a conversational prompt or completion; '' for anything else."""
     if isinstance(message, str):
         return message
-    return "\n".join(str(turn.get("content") or "") for turn in message)
+    turns = message if isinstance(message, Sequence) else ()
+    return "\n".join(str(turn.get("content") or "") for turn in turns if isinstance(turn, Mapping))

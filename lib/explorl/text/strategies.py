@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from explorl.errors import ConfigError
 
-MAX_CHARS = 300_000
+MAX_CHARS = 150_000
 """Only this many characters of a text are read (about 75,000 tokens of English); the rest is cut off."""
 
 DUP_KEYS = ("block", "reasoning", "id", "none")
