@@ -1,13 +1,15 @@
 """How long the text functions take on hostile input: ``python benchmarks/hostile.py``.
 
-Promise: ``parse``, ``last_boxed``, ``extract`` and ``canonical`` take at most 50 ms of processor time for a
-megabyte of anything (of which the first MAX_CHARS or the last WINDOW_CHARS characters are read).
+Promise: ``parse``, ``last_boxed``, ``extract``, ``canonical``, and the whole reward of SD-E² without its encoder take
+at most 50 ms of processor time for a megabyte of anything (of which the first MAX_CHARS or the last WINDOW_CHARS
+characters are read).
 ``math_equal`` has a budget of processor time; an answer that exceeds it costs that and a new helper process.
 """
 
 import time
 from collections.abc import Callable
 
+from explorl.papers import sde2
 from explorl.text import answers, strategies
 
 MEGABYTE = 1_000_000
@@ -26,6 +28,14 @@ PARSER = {
     "null bytes": "\0" * MEGABYTE,
     "right to left": "\u202eשלום " * (MEGABYTE // 6),
     "curly quotes": "“”" * (MEGABYTE // 2),
+}
+REWARD = {
+    "blocks joined by dashes": PARSER["10,000 blocks"].replace("</strategy>", "</strategy>—"),
+    "4,000 LaTeX outcomes": "".join(
+        f"<strategy><reasoning>“a{i}”</reasoning><strategy_outcome>"
+        rf"\boxed{{\frac{{1}}{{{i}}}}} = $1,000</strategy_outcome></strategy>"
+        for i in range(4_000)
+    ),
 }
 BOXES = {
     "unclosed boxes": r"\boxed{" * (MEGABYTE // 7),
@@ -82,6 +92,7 @@ def main() -> None:
         ("last_boxed", answers.last_boxed, BOXES, ()),
         ("extract", answers.extract, PARSER | BOXES, ()),
         ("canonical", answers.canonical, PARSER | BOXES | NUMBERS, ()),
+        ("reward", lambda text: sde2.components([text], "18", None), PARSER | REWARD, ()),
         ("math_equal", answers.math_equal, FORMULAS, ("x + 2",)),
     ]
     for name, function, texts, more in groups:
