@@ -12,9 +12,6 @@ import pytest
 
 from explorl import arms, arms_sde2, encoders, one_arm, params, run
 from explorl.tasks import Problem, Split, digits
-from explorl.train import toy_policy
-
-needs_weights = pytest.mark.skipif(not (toy_policy.WEIGHTS / "model.safetensors").is_file(), reason="no toy weights")
 
 
 def smoke(**changes):
@@ -91,7 +88,6 @@ def same_results(one, two):
         assert (a["arm"], a["metrics"], a["items"], a["curve"]) == (b["arm"], b["metrics"], b["items"], b["curve"])
 
 
-@needs_weights
 def test_a_run_killed_half_way_ends_as_an_uninterrupted_one(tmp_path, monkeypatch):
     changes = {"arms": ["sde2"], "steps": 6, "save_every": 2, "eval_every": 3}
     monkeypatch.setenv("EXPLORL_RUNS", str(tmp_path / "whole"))

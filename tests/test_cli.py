@@ -15,6 +15,7 @@ import yaml
 from explorl import __main__ as cli
 from explorl import fetch, params, places, run, score
 from explorl.errors import ConfigError
+from explorl.papers import sde2
 
 
 def explorl(*arguments, given=b"", **environment):
@@ -200,7 +201,6 @@ def test_settings_are_read_like_parameters():
 
 
 def test_scores_are_those_of_the_library():
-    sde2 = pytest.importorskip("explorl.papers.sde2")
     texts = [BLOCK, "", "<final_answer>18</final_answer>", BLOCK.replace("18", "20")]
     rows = [{"id": i, "completion": text, "gold": "18"} for i, text in enumerate(texts)]
     out = io.StringIO()
@@ -215,7 +215,6 @@ def test_scores_are_those_of_the_library():
 
 
 def test_a_reference_without_an_answer_is_an_error_line():
-    pytest.importorskip("explorl.papers.sde2")
     out = io.StringIO()
     rows = lines({"completion": BLOCK, "gold": " "}, GOOD, {"completion": BLOCK, "gold": "**", "id": "x"})
     assert score.score_lines(io.BytesIO(rows), out, score.scorer("sde2", {"encoder": "random"})) == 2
@@ -228,13 +227,11 @@ def test_a_reference_without_an_answer_is_an_error_line():
     (["dleta=0.7"], b"dleta"), (["delta=1.5"], b"delta = 1.5"), (["delta=3e-1"], b"delta"),
 ])
 def test_wrong_settings_are_exit_code_2(pair, hint):
-    pytest.importorskip("explorl.papers.sde2")
     done = explorl("score", "sde2", *[x for p in pair for x in ("--set", p)], given=lines(GOOD), HF_HUB_OFFLINE="1")
     assert done.returncode == 2 and hint in done.stderr and b"Traceback" not in done.stderr and done.stdout == b""
 
 
 def test_score_end_to_end_with_hostile_lines():
-    pytest.importorskip("explorl.papers.sde2")
     nasty = ["x" * 2**20, "<strategy>" * 20_000, BLOCK * 500, "\0\u202e9**9**9", "\\frac{" * 50_000, "\ud800"]
     given = lines(*[{"completion": text, "gold": "18"} for text in nasty], b"bad", GOOD)
     done = explorl("score", "sde2", "--set", "encoder=random", given=given)
@@ -246,7 +243,6 @@ def test_score_end_to_end_with_hostile_lines():
 
 
 def test_a_reader_that_goes_away_is_no_traceback():
-    pytest.importorskip("explorl.papers.sde2")
     command = f"{sys.executable} -m explorl score sde2 --set encoder=random --batch 1 | head -c 1 > /dev/null"
     done = subprocess.run(["bash", "-c", command], input=lines(*[GOOD] * 3000), capture_output=True, timeout=120, check=False)
     assert b"Traceback" not in done.stderr and b"Exception ignored" not in done.stderr

@@ -10,6 +10,7 @@ import yaml
 
 from explorl import params, params_model, places, strict_yaml
 from explorl.errors import ConfigError
+from explorl.papers import sde2
 from explorl.params import ParamsError
 
 FILES = sorted(places.params_dir().glob("*/*.yaml"))
@@ -266,7 +267,6 @@ def test_train_config_takes_the_parameters_of_its_names():
 
 
 def test_every_setting_of_the_reward_is_a_parameter_with_the_same_default():
-    sde2 = pytest.importorskip("explorl.papers.sde2")
     one = params.load("sde2", "smoke")
     assert one.sde2_config() == sde2.Config()
     for name in ("alpha", "delta", "rho"):
