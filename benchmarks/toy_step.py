@@ -2,8 +2,8 @@
 
 ``python benchmarks/toy_step.py`` prints one JSON line. Promise: ``ratio`` ≤ 1.5. Both arms start from the packaged
 policy with the parameters of ``params/sde2/toy.yaml``, in alternating runs of one process; the ratio is that of the
-medians over all steps after each run's first three, in processor seconds of one thread. Outcome-only GRPO writes ever
-shorter completions than SD-E² asks for, so the steps are few: what is measured is the reward, not the length.
+medians over all steps after each run's first three, in processor seconds of one thread. As they learn, the arms write
+completions of different lengths, so the steps are few: what is measured is the reward, not the length.
 """
 
 import argparse
