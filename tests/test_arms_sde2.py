@@ -39,7 +39,7 @@ def test_the_baselines_take_their_own_parameters():
 
 
 def test_every_trained_arm_has_a_method():
-    names = {arm: type(arms_sde2.method(smoke(), arm, encoders.load("random"), 0)).__name__ for arm in params.TRAINED}
+    names = {arm: type(arms_sde2.method(smoke(), arm, encoders.load("random"), 0)).__name__ for arm in params.trained_arms("sde2")}
     assert names == {"cfl": "CFL", "cfee": "CFEE", "sde2": "SDE2", "sde2_shuffled": "Shuffled", "oc_fa": "SDE2",
                      "oc_fa_sd": "SDE2"}
 

@@ -81,7 +81,7 @@ def test_a_wrong_element_of_a_list_is_named_by_its_place(tmp_path):
     (["seeds: [3, 3]"], "seeds", "different"),
     (["arms: [sde2, sde2]"], "arms", "different"),
     (["task: gsm8k"], "backbone", "task = 'digits', not 'gsm8k'"),
-    (["backbone: smollm2"], "task", "gsm8k, aime or medmcqa"),
+    (["backbone: smollm2"], "task", "another task"),
     (["load_in_4bit: true"], "load_in_4bit", "false for the packaged policy 'toy'"),
     (["lora_r: 8"], "lora_r", "0 for the toy policy"),
     (["micro_batch: 3"], "micro_batch", "a divisor of prompts_per_step * group_size = 2 * 4"),
@@ -104,7 +104,8 @@ def test_group_size_one_is_right_where_nothing_is_trained(tmp_path):
 
 
 def test_every_rule_is_broken_by_some_values_above():
-    broken = {"alpha", "group_size", "seeds", "arms", "backbone", "task", "load_in_4bit", "lora_r", "micro_batch",
+    of_empo = {"delta_high_nats", "eval_tasks", "equality"}  # in test_params_empo.py
+    broken = of_empo | {"alpha", "group_size", "seeds", "arms", "backbone", "task", "load_in_4bit", "lora_r", "micro_batch",
               "max_completion_tokens", "canon", "eval_samples", "length_free_tokens"}
     assert {names[0] for names, *_ in params_model.RULES} == broken
 

@@ -18,10 +18,10 @@ from pydantic import ValidationError
 
 from explorl import places, strict_yaml
 from explorl.errors import ConfigError
-from explorl.params_model import CHAPTERS, TRAINED, UNTRAINED, RunParams, SDE2Params, together
+from explorl.params_model import CHAPTERS, UNTRAINED, EMPOParams, RunParams, SDE2Params, together, trained_arms
 
-__all__ = ["CHAPTERS", "TRAINED", "UNTRAINED", "ParamsError", "RunParams", "SDE2Params", "available",
-           "check_values", "from_notebook", "load", "sources"]
+__all__ = ["CHAPTERS", "UNTRAINED", "EMPOParams", "ParamsError", "RunParams", "SDE2Params", "available",
+           "check_values", "from_notebook", "load", "sources", "trained_arms"]
 
 
 class ParamsError(ConfigError):
@@ -215,7 +215,10 @@ def _describe(annotation: object, metadata: list) -> str:
     inner = arguments[0]
     bounded = hasattr(inner, "__metadata__")
     parts = _describe(get_args(inner)[0], get_args(inner)[1:]) if bounded else _describe(inner, [])
-    return f"a list of at least one, each {parts}" if get_origin(annotation) is list else f"null or {parts}"
+    if get_origin(annotation) is list:
+        least = "a list of at least one" if any(hasattr(item, "min_length") for item in metadata) else "a list"
+        return f"{least}, each {parts}"
+    return f"null or {parts}"
 
 
 def _bounds(metadata) -> list[str]:

@@ -12,14 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from explorl.errors import ConfigError
 
 if TYPE_CHECKING:
-    from explorl.papers.sde2 import Config
+    from explorl.papers import empo, sde2
     from explorl.train.config import TrainConfig
 
 Scale = Literal["smoke", "toy", "t4", "t4_paper"]
-Arm = Literal["base", "single_trace", "multi_strategy", "cfl", "cfee", "sde2", "sde2_shuffled", "oc_fa",
-              "oc_fa_sd"]
+SDE2Arm = Literal["base", "single_trace", "multi_strategy", "cfl", "cfee", "sde2", "sde2_shuffled", "oc_fa",
+                  "oc_fa_sd"]
+EMPOArm = Literal["base", "empo", "empo_log", "vote", "supervised", "random", "sft"]
 UNTRAINED = ("base", "single_trace", "multi_strategy")
-TRAINED = tuple(arm for arm in get_args(Arm) if arm not in UNTRAINED)
 NOT_TRAINING = frozenset({"run", "scale", "arms", "seeds", "jobs"})
 """Fields that do not change what one arm with one seed computes."""
 
@@ -109,7 +109,7 @@ class SDE2Params(RunParams):
     """The SD-E² chapter's parameters: the shared ones and all of :class:`explorl.papers.sde2.Config`."""
 
     chapter: Literal["sde2"]
-    arms: Annotated[list[Arm], Field(min_length=1)]
+    arms: Annotated[list[SDE2Arm], Field(min_length=1)]
     task: Literal["digits", "gsm8k", "aime", "medmcqa"]
 
     lambda_oc: Weight = 1.0
@@ -146,31 +146,74 @@ class SDE2Params(RunParams):
     max_strategies: Count | None = None
     min_reasoning_chars: CountOrNone = 0
 
-    def sde2_config(self) -> Config:
+    def sde2_config(self) -> sde2.Config:
         """The reward's settings."""
         from dataclasses import fields
 
-        from explorl.papers.sde2 import Config
+        from explorl.papers import empo, sde2
 
         return Config(**{f.name: getattr(self, f.name) for f in fields(Config)})
 
 
-CHAPTERS: dict[str, type[RunParams]] = {"sde2": SDE2Params}
+class EMPOParams(RunParams):
+    """The EMPO chapter's parameters: the shared ones, the policy's start, and what decides a group's reward."""
+
+    chapter: Literal["empo"]
+    arms: Annotated[list[EMPOArm], Field(min_length=1)]
+
+    task: Literal["digits", "gsm8k", "numina", "natural"]
+    eval_tasks: list[Literal["math500", "amc23", "aime24", "minerva", "olympiad", "mmlu_pro", "gpqa"]] = []
+    beta_kl: Weight = 0.0
+    start: Literal["right", "wrong", "habits"] = "right"
+    equality: Literal["exact", "numeric", "choice", "math", "loose", "verifier", "nli"] = "math"
+    answer_from: Literal["boxed", "final_tag", "anywhere"] = "boxed"
+    rule: Literal["first_match", "last_match", "connected"] = "first_match"
+    blank: Literal["zero", "share", "minus_half"] = "zero"
+    gate: Literal["entropy", "frequency", "none"] = "entropy"
+    delta_low_nats: Weight = 0.0
+    delta_high_nats: Positive | None = None
+    min_share: Share = 0.25
+    filtered: Literal["drop", "zero"] = "drop"
+    adv_eps: Positive = 1e-4
+    adv_clip: Positive | None = None
+
+    def empo_config(self, **changes: object) -> empo.Config:
+        """The reward's settings, with changes such as ``reward="log_p"``."""
+        from dataclasses import fields
+
+        from explorl.papers.empo import Config
+
+        shared = {f.name for f in fields(Config)} & set(type(self).model_fields)
+        return Config(**{name: getattr(self, name) for name in shared} | changes)
+
+
+CHAPTERS: dict[str, type[RunParams]] = {"sde2": SDE2Params, "empo": EMPOParams}
 """Chapter → its parameters."""
+
+
+def trained_arms(chapter: str) -> tuple[str, ...]:
+    """The arms of a chapter that are trained.
+
+    >>> trained_arms("empo")
+    ('empo', 'empo_log', 'vote', 'supervised', 'random', 'sft')
+    """
+    of_list = get_args(CHAPTERS[chapter].model_fields["arms"].annotation)[0]
+    return tuple(arm for arm in get_args(of_list) if arm not in UNTRAINED)
+
 
 # A rule that joins fields: the fields it reads (the first is blamed), what must hold, and how to say it.
 Rule = tuple[tuple[str, ...], Callable[..., bool], str]
 RULES: tuple[Rule, ...] = (
     (("alpha", "beta_cap"), lambda alpha, cap: alpha > cap,
      "greater than beta_cap = {1}, else failing pays more than succeeding"),
-    (("group_size", "arms"), lambda size, arms: size >= 2 or not set(arms) & set(TRAINED),
+    (("group_size", "arms"), lambda size, arms: size >= 2 or set(arms) <= set(UNTRAINED),
      "at least 2 where an arm is trained (a lone completion has no advantage)"),
     (("seeds",), lambda seeds: len(set(seeds)) == len(seeds), "different from one another"),
     (("arms",), lambda arms: len(set(arms)) == len(arms), "different from one another"),
     (("backbone", "task"), lambda backbone, task: backbone != "toy" or task == "digits",
      "another one than toy, which only knows task = 'digits', not {1!r}"),
     (("task", "backbone"), lambda task, backbone: task != "digits" or backbone == "toy",
-     "gsm8k, aime or medmcqa: digits is written for backbone = 'toy', not {1!r}"),
+     "another task: digits is written for backbone = 'toy', not {1!r}"),
     (("load_in_4bit", "backbone"), lambda four, backbone: not four or backbone not in ("toy", "smollm2"),
      "false for the packaged policy {1!r}"),
     (("lora_r", "load_in_4bit"), lambda r, four: r > 0 or not four,
@@ -189,6 +232,12 @@ RULES: tuple[Rule, ...] = (
     (("arms", "task"),
      lambda arms, task: task != "digits" or not {"single_trace", "multi_strategy"} & set(arms),
      "without single_trace and multi_strategy, which are prompts for a pretrained model, not for digits"),
+    (("delta_high_nats", "delta_low_nats"), lambda high, low: high is None or high > low,
+     "null or above delta_low_nats = {1}, else no group is ever kept"),
+    (("eval_tasks", "task"), lambda others, task: not others or task != "digits",
+     "empty for digits, which has a test part of its own"),
+    (("equality", "backbone"), lambda equality, backbone: equality not in ("verifier", "nli") or backbone != "toy",
+     "exact, numeric or math for the toy policy: it writes numbers"),
     (("length_free_tokens", "max_completion_tokens", "arms"),
      lambda free, limit, arms: "cfl" not in arms or free < limit,
      "below max_completion_tokens = {1}, else the arm cfl never sees a long completion"),
