@@ -150,7 +150,7 @@ class SDE2Params(RunParams):
         """The reward's settings."""
         from dataclasses import fields
 
-        from explorl.papers import empo, sde2
+        from explorl.papers.sde2 import Config
 
         return Config(**{f.name: getattr(self, f.name) for f in fields(Config)})
 
