@@ -66,7 +66,28 @@ def math_equal(a: str, b: str) -> bool:
             return True
         if "." not in a + b:
             return False
-    return tractable(a) and tractable(b) and _judge(a, b)
+    return tractable(a) and tractable(b) and _judge("both", a, b)
+
+
+def math_accepts(gold: str, pred: str) -> bool:
+    r"""Whether math-verify takes ``pred`` for ``gold``: one direction of :func:`math_equal`, so not symmetric.
+
+    Args:
+        gold: the reference answer, without its box.
+        pred: the answer to judge.
+
+    Returns:
+        As :func:`math_equal`, with the same limits.
+
+    >>> math_accepts("1<x<2", "(1,2)"), math_accepts("(1,2)", "1<x<2")
+    (True, False)
+    """
+    if not (isinstance(gold, str) and isinstance(pred, str)):
+        return False
+    gold, pred = gold.strip(), pred.strip()
+    if not gold or not pred:
+        return False
+    return gold == pred or (tractable(gold) and tractable(pred) and _judge("one", gold, pred))
 
 
 def tractable(answer: str) -> bool:
@@ -93,8 +114,8 @@ def _nesting(answer: str) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _judge(a: str, b: str) -> bool:
-    return _WORKER.ask(a, b)
+def _judge(way: str, a: str, b: str) -> bool:
+    return _WORKER.ask(way, a, b)
 
 
 class _Worker:
@@ -104,14 +125,14 @@ class _Worker:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
 
-    def ask(self, a: str, b: str) -> bool:
+    def ask(self, way: str, a: str, b: str) -> bool:
         with self._lock:
             if self._process is not None and self._process.poll() is not None:
                 self._end()  # something else ended it since the last question
             process = self._process = self._process or self._start()
             verdict = ""
             try:
-                process.stdin.write(json.dumps([a, b]) + "\n")
+                process.stdin.write(json.dumps([way, a, b]) + "\n")
                 process.stdin.flush()
                 verdict = process.stdout.readline()
             except OSError:

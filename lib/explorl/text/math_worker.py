@@ -1,4 +1,4 @@
-"""The process in which math-verify runs: one JSON pair of answers per line in, one 0 or 1 per line out.
+"""The process in which math-verify runs: one JSON list of way and two answers per line in, 0 or 1 per line out.
 
 Started by :mod:`explorl.text.math_equality`, as a script, so that it loads nothing but math-verify. Each pair
 has a budget of processor time; the operating system ends the process when it is used up, whatever sympy is
@@ -23,11 +23,11 @@ def expressions(answer: str) -> list[object]:
     return math_verify.parse(rf"\boxed{{{answer}}}", parsing_timeout=None)
 
 
-def equal(first: str, second: str) -> bool:
-    """Equal if math-verify says so in both directions: each answer once as the gold one."""
+def equal(way: str, first: str, second: str) -> bool:
+    """What math-verify says with the first answer as gold (``one``), or in ``both`` directions."""
     one, two = expressions(first), expressions(second)
     forth = math_verify.verify(one, two, timeout_seconds=None)
-    return forth and math_verify.verify(two, one, timeout_seconds=None)
+    return forth and (way == "one" or math_verify.verify(two, one, timeout_seconds=None))
 
 
 def serve(cpu_seconds: float) -> None:
@@ -46,7 +46,7 @@ def serve(cpu_seconds: float) -> None:
 
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
-    equal(r"\sqrt{2} + 1", r"\frac{x}{2} + 1")  # sympy loads parts of itself on first use: on nobody's budget
+    equal("both", r"\sqrt{2} + 1", r"\frac{x}{2} + 1")  # sympy loads parts of itself on first use: on nobody's budget
     sys.stdout.write("ready\n")
     sys.stdout.flush()
     serve(float(sys.argv[1]))
