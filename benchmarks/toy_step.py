@@ -30,7 +30,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     run = params.load("sde2", "toy", steps=options.steps)
-    problems, encode = splits(run.task).train, arms_sde2.encoder(run)
+    problems, encode = splits(run.task).train, arms_sde2.tool(run)
     methods = {"sde2": arms_sde2.method(run, "sde2", encode, 0), "grpo": baselines.Outcome(run.sde2_config())}
     times: dict[str, list[float]] = {name: [] for name in methods}
     for _ in range(options.rounds):

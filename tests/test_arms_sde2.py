@@ -73,14 +73,15 @@ def test_nothing_to_measure_is_none_and_not_nan():
     json.dumps(metrics, allow_nan=False)
 
 
-def test_a_pretrained_policy_is_asked_in_the_style_of_its_arm():
+def test_a_pretrained_policy_is_asked_in_the_style_of_its_arm(monkeypatch):
     problem = Problem("2 + 2?", "4", "k", {"task": "gsm8k"})
     split = Split((problem,), (), ())
-    real = SimpleNamespace(backbone="some/model")
-    single, multi = (one_arm.asked(real, arm, split).train[0] for arm in ("single_trace", "sde2"))
+    monkeypatch.setattr(arms_sde2, "splits", lambda task: split)
+    real = SimpleNamespace(backbone="some/model", task="gsm8k")
+    single, multi = (arms_sde2.problems(real, arm).train[0] for arm in ("single_trace", "sde2"))
     assert "<strategy" not in single.prompt[0]["content"] and "<strategy" in multi.prompt[0]["content"]
     assert multi.prompt[0]["content"].endswith("Problem: 2 + 2?") and multi.gold == "4"
-    assert one_arm.asked(SimpleNamespace(backbone="toy"), "sde2", split) is split
+    assert arms_sde2.problems(SimpleNamespace(backbone="toy", task="digits"), "sde2") is split
 
 
 def same_results(one, two):

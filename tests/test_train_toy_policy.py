@@ -38,20 +38,30 @@ def test_a_text_of_another_world_becomes_padding_and_does_not_raise():
     assert set(tok("\0 ünknown <strategy> 9999999")["input_ids"]) <= {tok.pad_token_id}
 
 
-def test_the_packaged_weights_are_the_ones_named(policy):
-    assert toy_policy.checksum() == (toy_policy.WEIGHTS / "SHA256").read_text().split()[0]
-    parameters = sum(p.numel() for p in policy[0].parameters())
+@pytest.mark.parametrize("start", toy_policy.STARTS)
+def test_the_packaged_weights_are_the_ones_named(start):
+    folder = toy_policy.WEIGHTS / start
+    assert toy_policy.checksum(start) == (folder / "SHA256").read_text().split()[0]
+    parameters = sum(p.numel() for p in toy_policy.load(start)[0].parameters())
     assert 100_000 < parameters < 300_000
-    assert (toy_policy.WEIGHTS / "model.safetensors").stat().st_size < 8e6
+    assert (folder / "model.safetensors").stat().st_size < 8e6
+
+
+def test_the_packaged_starts_are_those_that_can_be_made():
+    assert tuple(warm_start.STARTS) == toy_policy.STARTS == tuple(sorted(p.name for p in toy_policy.WEIGHTS.iterdir()))
+    with pytest.raises(ConfigError, match="start = 'left': must be one of habits, right, wrong"):
+        toy_policy.load("left")
 
 
 @pytest.mark.parametrize("damage", ["changed", "absent"])
 def test_damaged_weights_are_refused(tmp_path, monkeypatch, damage):
-    (tmp_path / "SHA256").write_text("0" * 64 + "  model.safetensors\n")
+    folder = tmp_path / "habits"
+    folder.mkdir()
+    (folder / "SHA256").write_text("0" * 64 + "  model.safetensors\n")
     if damage == "changed":
-        (tmp_path / "model.safetensors").write_bytes((toy_policy.WEIGHTS / "model.safetensors").read_bytes())
+        (folder / "model.safetensors").write_bytes((toy_policy.WEIGHTS / "habits/model.safetensors").read_bytes())
     else:
-        (tmp_path / "SHA256").unlink()
+        (folder / "SHA256").unlink()
     monkeypatch.setattr(toy_policy, "WEIGHTS", tmp_path)
     with pytest.raises(ConfigError, match="warm_start"):
         toy_policy.load()

@@ -11,7 +11,8 @@ import numpy as np
 from explorl.params_model import SDE2Params
 from explorl.papers.method import Method
 from explorl.report.stats import pass_at_k
-from explorl.tasks import Problem
+from explorl.tasks import Problem, Split, splits
+from explorl.tasks.prompts import asked
 
 PROPORTIONS = {"acc_strict": "correct_strict", "acc_fallback": "correct_fallback", "s_acc": "chi"}
 """Metric → the 0/1 component that it is the mean of."""
@@ -22,7 +23,27 @@ PERCENT = {"ACC_strict": "acc_strict", "ACC_fallback": "acc_fallback", "S-ACC": 
 """The paper's names of metrics → those in records, where every share is in [0, 1]."""
 
 
-def encoder(params: SDE2Params):
+def problems(params: SDE2Params, arm: str) -> Split:
+    """The problems as an arm's policy reads them: in the toy world as they are, else a chat in its style."""
+    style = "single_trace" if arm == "single_trace" else "multi_strategy"
+    found = splits(params.task)
+    return found if params.backbone == "toy" else asked(found, style)
+
+
+def tag(params: SDE2Params) -> dict[str, str]:
+    """What identifies a run besides its method and settings."""
+    return {"encoder": params.encoder}
+
+
+def start(params: SDE2Params, arm: str, problems: Split, encode: Callable, seed: int
+          ) -> tuple[Method, Callable[..., Any]]:
+    """A trained arm's method, and what makes its trainer."""
+    from explorl.train.trainer import build
+
+    return method(params, arm, encode, seed), build
+
+
+def tool(params: SDE2Params):
     """The sentence encoder that the parameters name.
 
     In the toy world one text at a time: a vector is then the same to the last bit, whatever was encoded before, so

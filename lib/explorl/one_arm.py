@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import fcntl
+import importlib
 import json
 import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from explorl import arms_sde2
 from explorl.arms import RESULT
-from explorl.params_model import UNTRAINED, SDE2Params
+from explorl.params_model import UNTRAINED, RunParams
 from explorl.report import provenance
 from explorl.report.records import write_atomic
-from explorl.tasks import Problem, Split, splits
+from explorl.tasks import Problem, Split
 
 CURVE_PROBLEMS = 64
 """Problems of the select split that a point of a learning curve is measured on, at most."""
@@ -26,7 +26,7 @@ TEST_SEED, CURVE_SEED = 1_000_003, 1_000_033
 WATCH_S = 1.0
 
 
-def run_arm(params: SDE2Params, arm: str, seed: int, folder: Path) -> dict[str, Any]:
+def run_arm(params: RunParams, arm: str, seed: int, folder: Path) -> dict[str, Any]:
     """Train one arm (or take the policy as it is) and evaluate it on the test split; does nothing twice.
 
     Args:
@@ -46,15 +46,25 @@ def run_arm(params: SDE2Params, arm: str, seed: int, folder: Path) -> dict[str, 
     return json.loads((folder / RESULT).read_text(encoding="utf-8"))
 
 
-def _run(params: SDE2Params, arm: str, seed: int, folder: Path) -> None:
+def chapter_arms(params: RunParams) -> ModuleType:
+    """The module that says what the arms of a run's chapter are, such as :mod:`explorl.arms_sde2`.
+
+    It has ``problems(params, arm)`` → Split, ``tool(params)`` → what rewards and measures need (an encoder,
+    an equality), ``tag(params)``, ``start(params, arm, problems, tool, seed)`` → a method and what makes its
+    trainer, and ``measure(params, problems, groups, tool)`` → metrics and a row per problem.
+    """
+    return importlib.import_module(f"explorl.arms_{params.chapter}")
+
+
+def _run(params: RunParams, arm: str, seed: int, folder: Path) -> None:
     start = time.monotonic()
     policy = load_policy(params, seed)  # first: on a GPU it imports Unsloth, which must come before TRL
-    problems = asked(params, arm, splits(params.task))
-    encode = arms_sde2.encoder(params)
+    chapter = chapter_arms(params)
+    problems, tool = chapter.problems(params, arm), chapter.tool(params)
 
     def test() -> None:
         chosen = problems.test[: params.eval_problems]
-        metrics, items = _evaluate(params, policy, chosen, encode, seed + TEST_SEED)
+        metrics, items = _evaluate(params, policy, chosen, tool, seed + TEST_SEED)
         write_atomic(folder / "items.jsonl", "".join(json.dumps(item) + "\n" for item in items))
         write_atomic(folder / "test.json", json.dumps(metrics))
 
@@ -62,7 +72,7 @@ def _run(params: SDE2Params, arm: str, seed: int, folder: Path) -> None:
     if arm in UNTRAINED:
         test()
     else:
-        trained = _train(params, arm, seed, folder, policy, problems, encode, test)
+        trained = _train(params, arm, seed, folder, policy, problems, tool, test)
     result = {
         "arm": arm, "seed": seed, "steps": trained.get("steps", 0),
         "metrics": json.loads((folder / "test.json").read_text(encoding="utf-8")),
@@ -73,7 +83,7 @@ def _run(params: SDE2Params, arm: str, seed: int, folder: Path) -> None:
     write_atomic(folder / RESULT, json.dumps(result, indent=1))
 
 
-def _train(params, arm, seed, folder, policy, problems: Split, encode, test) -> dict[str, Any]:
+def _train(params, arm, seed, folder, policy, problems: Split, tool, test) -> dict[str, Any]:
     """Train; the test comes with the last evaluation, so that a kill in it repeats it on the same weights."""
     from explorl.train.arm import train
 
@@ -82,47 +92,32 @@ def _train(params, arm, seed, folder, policy, problems: Split, encode, test) -> 
             test()
         if not params.eval_every:
             return {}
-        metrics, _ = _evaluate(params, policy, problems.select[:CURVE_PROBLEMS], encode, seed + CURVE_SEED)
+        metrics, _ = _evaluate(params, policy, problems.select[:CURVE_PROBLEMS], tool, seed + CURVE_SEED)
         return {name: entry["value"] for name, entry in metrics.items()}
 
-    method = arms_sde2.method(params, arm, encode, seed)
+    chapter = chapter_arms(params)
+    method, make = chapter.start(params, arm, problems, tool, seed)
     return train(policy, problems.train, method, params.train_config(seed), folder / "train",
-                 evaluate=evaluate, eval_every=params.eval_every or params.steps,
-                 tag={"encoder": params.encoder})
+                 evaluate=evaluate, eval_every=params.eval_every or params.steps, tag=chapter.tag(params), make=make)
 
 
-def load_policy(params: SDE2Params, seed: int):
+def load_policy(params: RunParams, seed: int):
     """The policy that the parameters name, untrained."""
     from explorl.train import policies
 
     return policies.load(params.backbone, lora_r=params.lora_r, lora_alpha=params.lora_alpha,
                          lora_dropout=params.lora_dropout, max_sequence_tokens=params.max_sequence_tokens,
-                         load_in_4bit=params.load_in_4bit, seed=seed)
+                         load_in_4bit=params.load_in_4bit, seed=seed, start=getattr(params, "start", "habits"))
 
 
-def asked(params: SDE2Params, arm: str, problems: Split) -> Split:
-    """The problems as an arm's policy reads them: in the toy world as they are, else a chat in its style."""
-    from explorl.tasks.prompts import messages
-
-    if params.backbone == "toy":
-        return problems
-    style = "single_trace" if arm == "single_trace" else "multi_strategy"
-
-    def put(part: Sequence[Problem]) -> tuple[Problem, ...]:
-        return tuple(replace(problem, prompt=messages(problem, style)) for problem in part)
-
-    return Split(put(problems.train), put(problems.select), put(problems.test))
-
-
-def _evaluate(params: SDE2Params, policy, problems: Sequence[Problem], encode, seed: int
-              ) -> tuple[dict, list[dict]]:
+def _evaluate(params: RunParams, policy, problems: Sequence[Problem], tool, seed: int) -> tuple[dict, list[dict]]:
     from explorl.train.evaluate import sample
 
     groups = sample(policy.model, policy.tokenizer, [p.prompt for p in problems], n=params.eval_samples,
                     temperature=params.eval_temperature, top_p=params.eval_top_p,
                     max_new_tokens=params.max_completion_tokens, seed=seed,
                     batch_size=256 if params.backbone == "toy" else 16)
-    return arms_sde2.measure(params, problems, groups, encode)
+    return chapter_arms(params).measure(params, problems, groups, tool)
 
 
 @contextmanager

@@ -77,7 +77,7 @@ def source_hash(chapter: str) -> str:
     digest = hashlib.sha256()
     files = [p for room in ROOMS for p in sorted((places.PACKAGE / room).rglob("*"))
              if p.suffix == ".py" or p.name == "SHA256"]
-    files += [places.PACKAGE / name for name in ("arms_sde2.py", "encoders.py", "one_arm.py")]
+    files += [places.PACKAGE / name for name in (f"arms_{chapter}.py", "encoders.py", "judges.py", "one_arm.py")]
     for path in files:
         name = path.relative_to(places.PACKAGE).as_posix()
         if path.is_file() and not (name.startswith("papers/") and path.stem.startswith(others)):

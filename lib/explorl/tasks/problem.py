@@ -47,6 +47,10 @@ class Split:
                 if other != name:
                     raise ConfigError("split", problem.prompt[:60], f"in one part, not in {other} and {name}")
 
+    def tested_on(self, problems: Sequence[Problem]) -> Split:
+        """The same split with another test part; questions of the other parts that are among it are left out."""
+        return Split(tuple(without(self.train, problems)), tuple(without(self.select, problems)), tuple(problems))
+
 
 def canonical_key(question: str) -> str:
     """16 hexadecimal digits that two spellings of the same question share.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from explorl.errors import ConfigError
-from explorl.tasks.problem import Problem
+from explorl.tasks.problem import Problem, Split
 
 STYLES = ("plain", "single_trace", "multi_strategy")
 
@@ -81,3 +84,11 @@ def render(tokenizer, problem: Problem, style: str) -> str:
     if getattr(tokenizer, "chat_template", None):
         return tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
     return chat[0]["content"]
+
+
+def asked(problems: Split, style: str) -> Split:
+    """The same split, each prompt as the chat that asks for a solution in a style."""
+    def put(part: Sequence[Problem]) -> tuple[Problem, ...]:
+        return tuple(replace(problem, prompt=messages(problem, style)) for problem in part)
+
+    return Split(put(problems.train), put(problems.select), put(problems.test))

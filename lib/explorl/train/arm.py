@@ -31,6 +31,7 @@ def train(
     eval_every: int = 0,
     on_step: Callable[[dict[str, Any]], None] | None = None,
     tag: Mapping[str, Any] | None = None,
+    make: Callable[..., Any] = build,
 ) -> dict[str, Any]:
     """Train a policy with a method, or go on where an interrupted call with the same inputs stopped.
 
@@ -48,6 +49,7 @@ def train(
             0 never evaluates.
         on_step: called with every new row of the curve.
         tag: further JSON that identifies the run (the encoder, say).
+        make: makes the trainer, in the form of :func:`explorl.train.trainer.build`.
 
     Returns:
         ``hash``, ``method``, ``tag``, ``steps``, ``seconds`` (over all parts of an interrupted run),
@@ -68,15 +70,15 @@ def train(
     key = resume.claim(folder, inputs)
     if not (folder / "result.json").exists():
         with torch_threads(config.threads):
-            _run(policy, problems, method, config, folder, evaluate, eval_every, on_step, key, inputs)
+            _run(policy, problems, method, config, folder, evaluate, eval_every, on_step, key, inputs, make)
     return {**resume.read_json(folder / "result.json"), "curve": resume.read_rows(folder / "curve.jsonl")}
 
 
-def _run(policy, problems, method, config, folder, evaluate, eval_every, on_step, key, inputs) -> None:
+def _run(policy, problems, method, config, folder, evaluate, eval_every, on_step, key, inputs, make) -> None:
     checkpoint = resume.rewind(folder, lambda rows, step: _whole(rows, step, eval_every, config.steps))
     before = resume.read_json(checkpoint / resume.DONE)["seconds"] if checkpoint else 0.0
     recorder = curve_recorder(policy, folder, evaluate, eval_every, on_step, before)
-    trainer = build(policy.model, policy.tokenizer, method, problems, config, folder, [recorder])
+    trainer = make(policy.model, policy.tokenizer, method, problems, config, folder, [recorder])
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     resume.write_json(folder / "result.json", {
         "hash": key, "method": method.name, "tag": inputs["tag"], "steps": config.steps,

@@ -51,7 +51,7 @@ class Policy:
 
 def load(
     backbone: str, *, lora_r: int = 0, lora_alpha: float = 32.0, lora_dropout: float = 0.0,
-    max_sequence_tokens: int = 2048, load_in_4bit: bool = True, seed: int = 0,
+    max_sequence_tokens: int = 2048, load_in_4bit: bool = True, seed: int = 0, start: str = "habits",
     cache_dir: str | os.PathLike | None = None,
 ) -> Policy:
     """The policy that a params file names.
@@ -64,13 +64,14 @@ def load(
         max_sequence_tokens: prompt and completion together; for a GPU backbone.
         load_in_4bit: for a GPU backbone.
         seed: of the adapter's start.
+        start: of the toy: one of :data:`explorl.train.toy_policy.STARTS`.
         cache_dir: where SmolLM2 is kept once converted.
 
     Raises:
         ConfigError: the policy cannot be had here; says what to do.
     """
     if backbone == "toy":
-        return toy()
+        return toy(start)
     if backbone == "smollm2":
         return smollm2(cache_dir, lora_r=lora_r, lora_alpha=lora_alpha, lora_dropout=lora_dropout, seed=seed)
     return qlora(
@@ -79,12 +80,12 @@ def load(
     )
 
 
-def toy() -> Policy:
+def toy(start: str = "habits") -> Policy:
     """The warm-started policy that ships with the package; all its weights are trained."""
     from explorl.train import toy_policy
 
-    model, tokenizer = toy_policy.load()
-    return Policy(model, tokenizer, "toy", "toy")
+    model, tokenizer = toy_policy.load(start)
+    return Policy(model, tokenizer, "toy", "toy" if start == "habits" else f"toy, start {start}")
 
 
 def smollm2(

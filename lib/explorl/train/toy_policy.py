@@ -1,8 +1,8 @@
 """The embedded toy policy: a Qwen2 of about 0.2 million parameters that knows the world of ``tasks/digits``.
 
 Its tokens are the world's phrases: a whole sentence, an operation, a value. A completion with three strategies is
-some 40 tokens long, so two CPU cores train it in two minutes. The weights in the package were made by
-``python -m explorl.train.warm_start`` (seeded; checksum in ``toy_weights/SHA256``).
+some 40 tokens long, so two CPU cores train it in two minutes. It comes with three warm starts, made by
+``python -m explorl.train.warm_start`` (seeded; checksums in ``toy_weights/<start>/SHA256``).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ MAX_TOKENS = 72
 MAX_BLOCKS = 5
 """Strategies that there are tokens to number."""
 WEIGHTS = files("explorl.train") / "toy_weights"
+STARTS = ("habits", "right", "wrong")
+"""Warm starts; what each has learned stands in :data:`explorl.train.warm_start.STARTS`."""
 
 # Where a text falls apart into tokens: a pattern of shapes, much faster to match than an alternation of all tokens.
 BOUNDARIES = "|".join((
@@ -82,26 +84,32 @@ def untrained(tok, *, seed: int, width: int = 64, layers: int = 3, heads: int = 
     return model
 
 
-def checksum() -> str:
-    """SHA-256 of the packaged weights."""
-    return hashlib.sha256((WEIGHTS / "model.safetensors").read_bytes()).hexdigest()
+def checksum(start: str = "habits") -> str:
+    """SHA-256 of the packaged weights of a warm start."""
+    return hashlib.sha256((WEIGHTS / start / "model.safetensors").read_bytes()).hexdigest()
 
 
-def load():
-    """The warm-started policy from the package: (model, tokenizer).
+def load(start: str = "habits"):
+    """A warm-started policy from the package: (model, tokenizer).
+
+    Args:
+        start: one of :data:`STARTS`.
 
     Raises:
-        ConfigError: the packaged weights are absent or not the ones that the checksum names.
+        ConfigError: unknown start, or its weights are absent or not the ones that the checksum names.
     """
     from safetensors.torch import load as read_safetensors
 
-    expected = (WEIGHTS / "SHA256").read_text().split()[0] if (WEIGHTS / "SHA256").is_file() else "missing"
-    if expected == "missing" or checksum() != expected:
+    if start not in STARTS:
+        raise ConfigError("start", start, f"one of {', '.join(STARTS)}")
+    folder = WEIGHTS / start
+    expected = (folder / "SHA256").read_text().split()[0] if (folder / "SHA256").is_file() else "missing"
+    if expected == "missing" or checksum(start) != expected:
         raise ConfigError("backbone", "toy", "backed by intact packaged weights; reinstall explorl, or make them "
-                          "again with `python -m explorl.train.warm_start`")
+                          f"again with `python -m explorl.train.warm_start {start}`")
     tok = tokenizer()
     model = untrained(tok, seed=0)
-    state = read_safetensors((WEIGHTS / "model.safetensors").read_bytes())
+    state = read_safetensors((folder / "model.safetensors").read_bytes())
     missing, unexpected = model.load_state_dict(state, strict=False)
     if unexpected or set(missing) - {"lm_head.weight"}:
         raise ConfigError("backbone", "toy", f"weights that fit the model; missing {missing}, unexpected {unexpected}")

@@ -1,6 +1,6 @@
-"""Make the toy policy's warm start: it can calculate and check, but it clings to its habits.
+"""Make the toy policy's warm starts: each can calculate and check, but clings to its habits.
 
-``python -m explorl.train.warm_start [FOLDER]`` writes ``model.safetensors`` and ``SHA256``. Same seed, same
+``python -m explorl.train.warm_start START [FOLDER]`` writes ``model.safetensors`` and ``SHA256``. Same seed, same
 software, same processor: same bytes.
 
 Two kinds of traces take turns. *Habits* teach everything they show: how many strategies to write, and which.
@@ -41,6 +41,17 @@ class Habits:
     blocks: tuple[float, ...] = (0.50, 0.24, 0.14, 0.08, 0.04)
     stay: float = 0.5
     off_topic: float = 0.03
+
+
+STARTS: dict[str, Habits] = {
+    "habits": Habits(),
+    "right": Habits(stories=(1.0,) * 6, blocks=(0.15, 0.25, 0.30, 0.18, 0.12), stay=0.05, off_topic=0.0),
+    "wrong": Habits(stories=(0.10, 0.08, 0.08, 0.07, 0.07, 0.60), blocks=(0.40, 0.30, 0.20, 0.07, 0.03), stay=0.4,
+                    off_topic=0.0),
+}
+"""The packaged starts. ``habits``: a few favourite stories, told again in other words (SD-E²). ``right``: all stories
+alike, so that wrong answers disagree and the right one is most problems' most frequent answer. ``wrong``: one
+favourite, and it is the story that is right least often; so most problems' most frequent answer is wrong (EMPO)."""
 
 
 def traces(problems: Sequence[Problem], generator: random.Random, habits: Habits | None) -> list[str]:
@@ -119,17 +130,18 @@ def save(model, folder: Path) -> str:
 
 
 def main() -> None:
-    """Command line: make the packaged weights again."""
+    """Command line: make the packaged weights of one start again."""
     import torch
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(str(toy_policy.WEIGHTS)))
+    parser.add_argument("start", choices=list(STARTS))
+    parser.add_argument("folder", nargs="?", type=Path, help="default: the package's own")
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    model, _ = train(seed=arguments.seed, steps=arguments.steps)
-    save(model, arguments.folder)
+    model, _ = train(STARTS[arguments.start], seed=arguments.seed, steps=arguments.steps)
+    save(model, arguments.folder or Path(str(toy_policy.WEIGHTS)) / arguments.start)
 
 
 if __name__ == "__main__":
