@@ -80,6 +80,7 @@ def test_evidence_with_more_seeds_comes_first():
     few, many = _record("a", [0], sde2=[0.5]), _record("b", [0, 1], sde2=[0.5, 0.5])
     smoke = _record("c", [0, 1, 2], scale="smoke", sde2=[0.5] * 3)
     assert [r.run for r in claims.by_evidence([few, smoke, many], scale="toy")] == ["b", "a"]
+    assert claims.by_evidence([few, smoke, many], scale="toy", backbone="another") == []
 
 
 def test_arms_table_leaves_out_what_the_run_does_not_have():

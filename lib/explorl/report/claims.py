@@ -32,17 +32,19 @@ def measure(pair: Pair, records: Sequence[Record], metric: str = "acc_strict"
     return None, None
 
 
-def by_evidence(records: Sequence[Record], *, scale: str | None = None) -> list[Record]:
+def by_evidence(records: Sequence[Record], *, scale: str | None = None, **having: object) -> list[Record]:
     """Records in the order in which they may speak: most seeds first, newer first among equals.
 
     Args:
         records: any.
         scale: only those of this scale; None takes all.
+        having: parameters and the values that they must have, such as ``start="right"``.
     """
     def seeds(record: Record) -> int:
         return max((len(row.seeds) for row in record.metrics), default=0)
 
-    found = [record for record in records if scale in (None, record.scale)]
+    found = [record for record in records if scale in (None, record.scale)
+             and all(record.params.get(name) == value for name, value in having.items())]
     return sorted(found, key=lambda record: (seeds(record), record.created), reverse=True)
 
 

@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from explorl import places
 from explorl.errors import ConfigError
-from explorl.report import style
+from explorl.report import claims, style
 from explorl.report.html import Html, escape
 from explorl.report.records import FILE as RECORD
 from explorl.report.records import read, write_atomic
@@ -57,13 +57,15 @@ def save(results: Sequence[Mapping], folder: str | os.PathLike | None) -> None:
         write_atomic(Path(folder) / FILE, json.dumps(kept, allow_nan=False) + "\n")
 
 
-def best(results: Sequence[Mapping], chapter: str, scale: str, *, folder: Path | None = None) -> tuple[Sequence, str]:
+def best(results: Sequence[Mapping], chapter: str, scale: str, *, folder: Path | None = None, **having: object
+         ) -> tuple[Sequence, str]:
     """The curves with the most seeds: those of this run, or those kept beside a record of the same scale.
 
     Args:
         results: of this run.
         chapter, scale: of this run.
         folder: of all records; by default the committed ones.
+        having: parameters and the values that a record must have.
 
     Returns:
         The results, and whose they are: ``this run`` or the record's name.
@@ -79,7 +81,8 @@ def best(results: Sequence[Mapping], chapter: str, scale: str, *, folder: Path |
         except (OSError, ValueError) as error:
             raise ConfigError("/".join(path.parts[-3:]), type(error).__name__, "readable JSON; delete it and "
                               "make the run again") from error
-        if record.is_file() and read(record).scale == scale and _seeds(kept) > _seeds(found):
+        if record.is_file() and claims.by_evidence([read(record)], scale=scale, **having) and (
+                _seeds(kept) > _seeds(found)):
             found, name = kept, f"{chapter}/{path.parent.name}"
     return found, name
 
