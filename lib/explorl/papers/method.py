@@ -126,3 +126,15 @@ class Method:
 
     def load_state_dict(self, state: dict) -> None:
         """Take up the state of a checkpoint."""
+
+
+def message_text(message: object) -> str:
+    """The text of a plain or a conversational prompt or completion; '' for anything else.
+
+    >>> message_text("42"), message_text([{"role": "assistant", "content": "42"}]), message_text(None)
+    ('42', '42', '')
+    """
+    if isinstance(message, str):
+        return message
+    turns = message if isinstance(message, Sequence) else ()
+    return "\n".join(str(turn.get("content") or "") for turn in turns if isinstance(turn, Mapping))

@@ -21,7 +21,7 @@ from numbers import Real
 import numpy as np
 
 from explorl.errors import ConfigError
-from explorl.papers.method import Advantages, Batch, Method, group_normalise
+from explorl.papers.method import Advantages, Batch, Method, group_normalise, message_text
 from explorl.papers.sde2_completion import MAX_EMBEDDED, SOURCES, Reading, Stages, read, score
 from explorl.papers.sde2_config import Config, require
 from explorl.papers.sde2_diversity import div, novelty, pairwise_cosine, uniq
@@ -272,17 +272,9 @@ def reward_function(
     def sde2(*, completions: Sequence, gold: Sequence[str] | None = None, prompts: Sequence = (), **columns
              ) -> list[float]:
         require(gold is not None, "gold", None, "a column of the data set: one reference answer per prompt")
-        texts = [_text(completion) for completion in completions]
-        asked = [_text(prompt) for prompt in prompts] or None
+        texts = [message_text(completion) for completion in completions]
+        asked = [message_text(prompt) for prompt in prompts] or None
         found = components(texts, gold, encode, config, prompts=asked)
         return aggregate(found, config, group_size=group_size).tolist()
 
     return sde2
-
-
-def _text(message: object) -> str:
-    """The text of a plain or a conversational prompt or completion; '' for anything else."""
-    if isinstance(message, str):
-        return message
-    turns = message if isinstance(message, Sequence) else ()
-    return "\n".join(str(turn.get("content") or "") for turn in turns if isinstance(turn, Mapping))
