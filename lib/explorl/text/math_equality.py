@@ -2,34 +2,42 @@ r"""Symbolic equality of two LaTeX answers, around math-verify.
 
 math-verify's own time limits use signals and so fail outside the main thread; sympy can spend hours on
 ``9^{9^9}``. Here a cheap structural check turns away such answers, and math-verify runs in a helper process
-that the operating system ends when one comparison has used up its processor time. So :func:`math_equal` works
-in any thread, and a busy machine does not change its verdicts.
+(:mod:`explorl.text.math_worker`) in which every comparison has a limit of processor time. So :func:`math_equal`
+works in any thread, and a busy machine does not change its verdicts.
 """
 
-import atexit
-import json
 import math
-import os
 import re
-import subprocess
-import sys
-import threading
 from fractions import Fraction
 from functools import lru_cache
-from pathlib import Path
+from typing import NamedTuple
+
+from explorl.text.math_process import WORKER as _WORKER
+from explorl.text.math_process import CPU_SECONDS
 
 MAX_CHARS = 500
 MAX_NESTING = 12
 MAX_DIGITS = 100
-CPU_SECONDS = 1.0
-"""Processor time for one comparison; one that needs more is judged unequal."""
 
-_PLAIN_NUMBER = re.compile(r"-?[0-9]{1,60}(?:\.[0-9]{1,60})?")
+REASONS = ("ok", "blank", "no_text", "too_long", "too_deep", "unbalanced", "long_number", "bomb")
+"""What :func:`reason` says of an answer; only ``ok`` ones are worked out."""
+
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,59}|[1-9][0-9]{0,2}(?:,[0-9]{3}){1,19})")
+_DECIMAL = re.compile(r"-?[0-9]{1,60}(?:\.[0-9]{1,60})?")
+_RATIO = re.compile(r"(-?)(?:\\[dt]?frac\{(-?[0-9]{1,60})\}\{([0-9]{1,60})\}|([0-9]{1,60})/([0-9]{1,60}))")
 _BRACKET = re.compile(r"\\.|[{}()\[\]]", re.DOTALL)
 _LONG_DIGITS = re.compile(rf"[0-9]{{{MAX_DIGITS + 1}}}")
 _POWER = r"\s*(?:\^|\*\*)[\s{(+-]*"
 _HUGE_POWER = re.compile(rf"{_POWER}[0-9]{{5}}|[0-9]{_POWER}[0-9]+[\s}})]*{_POWER}(?:[5-9]|[0-9]{{2}})")
 _HUGE_FACTORIAL = re.compile(r"[0-9]{4}[\s)}\]]*!|[0-9][\s)}\]]*![\s)}\]]*!")
+
+
+class Verdict(NamedTuple):
+    """What became of one comparison: ``seconds`` of processor time, ``finished`` unless its limit ended it."""
+
+    equal: bool
+    seconds: float = 0.0
+    finished: bool = True
 
 
 def math_equal(a: str, b: str) -> bool:
@@ -54,19 +62,7 @@ def math_equal(a: str, b: str) -> bool:
     >>> math_equal(r"\frac{1}{2}", "0.5"), math_equal("1<x<2", "(1,2)"), math_equal("", "")
     (True, False, False)
     """
-    if not (isinstance(a, str) and isinstance(b, str)):
-        return False
-    a, b = sorted((a.strip(), b.strip()))
-    if not a or not b:
-        return False
-    if a == b:
-        return True
-    if _PLAIN_NUMBER.fullmatch(a) and _PLAIN_NUMBER.fullmatch(b):
-        if Fraction(a) == Fraction(b):
-            return True
-        if "." not in a + b:
-            return False
-    return tractable(a) and tractable(b) and _judge("both", a, b)
+    return judge("both", a, b).equal
 
 
 def math_accepts(gold: str, pred: str) -> bool:
@@ -82,12 +78,74 @@ def math_accepts(gold: str, pred: str) -> bool:
     >>> math_accepts("1<x<2", "(1,2)"), math_accepts("(1,2)", "1<x<2")
     (True, False)
     """
-    if not (isinstance(gold, str) and isinstance(pred, str)):
+    return judge("one", gold, pred).equal
+
+
+def judge(way: str, a: str, b: str) -> Verdict:
+    """Compare ``both`` ways or ``one`` (a as gold), from the cheapest test to the dearest, and say what it took.
+
+    Equal strings, then plain numbers and fractions by value, then math-verify. Never raises on text.
+
+    >>> judge("both", "1/2", "3/4")
+    Verdict(equal=False, seconds=0.0, finished=True)
+    """
+    if not (isinstance(a, str) and isinstance(b, str)):
+        return Verdict(False)
+    a, b = a.strip(), b.strip()
+    if not a or not b or a == b:
+        return Verdict(a == b != "")
+    by_value = _by_value(a, b)
+    if by_value is not None:
+        return Verdict(by_value)
+    if not (tractable(a) and tractable(b)):
+        return Verdict(False)
+    return _ask(way, *(sorted((a, b)) if way == "both" else (a, b)))
+
+
+def integer(answer: str) -> int | None:
+    """The value of a plain integer, thousands commas included; ``None`` for anything else, also ``007``.
+
+    math-verify compares two of these by ``==`` and nothing else.
+
+    >>> integer("1,000"), integer("007"), integer("12,34")
+    (1000, None, None)
+    """
+    return int(answer.replace(",", "")) if _INTEGER.fullmatch(answer) else None
+
+
+def rational(answer: str) -> Fraction | None:
+    r"""The value of a plain integer, decimal or fraction of integers; ``None`` for anything else.
+
+    >>> rational(r"-\frac{1}{2}"), rational("0.50"), rational(r"50\%")
+    (Fraction(-1, 2), Fraction(1, 2), None)
+    """
+    whole = integer(answer)
+    if whole is not None:
+        return Fraction(whole)
+    if _DECIMAL.fullmatch(answer):
+        return Fraction(answer)
+    ratio = _RATIO.fullmatch(answer)
+    if not ratio:
+        return None
+    sign, *parts = (part for part in ratio.groups() if part is not None)
+    above, below = map(int, parts)
+    return Fraction(-above if sign else above, below) if below else None
+
+
+def _by_value(a: str, b: str) -> bool | None:
+    """Equality of two plain numbers where math-verify could only agree; ``None`` where it has to be asked.
+
+    Its decimals are rounded to 1e-6 and have 15 digits or more, so it is asked about neighbours, and about equals
+    of which one is a long decimal.
+    """
+    x, y = rational(a), rational(b)
+    if x is None or y is None:
+        return None
+    if x == y:
+        return True if "." not in a + b or max(len(a), len(b)) <= 15 else None
+    if "." not in a + b:
         return False
-    gold, pred = gold.strip(), pred.strip()
-    if not gold or not pred:
-        return False
-    return gold == pred or (tractable(gold) and tractable(pred) and _judge("one", gold, pred))
+    return False if abs(x - y) > max(Fraction(1, 10**5), max(abs(x), abs(y)) / 10**9) else None
 
 
 def tractable(answer: str) -> bool:
@@ -96,9 +154,27 @@ def tractable(answer: str) -> bool:
     >>> tractable(r"\frac{1}{2}"), tractable("9^{9^9}")
     (True, False)
     """
-    if len(answer) > MAX_CHARS or _nesting(answer) > MAX_NESTING:
-        return False
-    return not any(bomb.search(answer) for bomb in (_LONG_DIGITS, _HUGE_POWER, _HUGE_FACTORIAL))
+    return reason(answer) in ("ok", "blank")
+
+
+def reason(answer: object) -> str:
+    r"""Why an answer is, or is not, compared by its meaning: one of ``REASONS``.
+
+    >>> reason(r"\frac{1}{2}"), reason("9^{9^9}"), reason(r"\frac{1}{2"), reason(" ")
+    ('ok', 'bomb', 'unbalanced', 'blank')
+    """
+    if answer is None or (isinstance(answer, str) and not answer.strip()):
+        return "blank"
+    if not isinstance(answer, str):
+        return "no_text"
+    if len(answer) > MAX_CHARS:
+        return "too_long"
+    nesting = _nesting(answer)
+    if nesting > MAX_NESTING:
+        return "unbalanced" if math.isinf(nesting) else "too_deep"
+    if _LONG_DIGITS.search(answer):
+        return "long_number"
+    return "bomb" if _HUGE_POWER.search(answer) or _HUGE_FACTORIAL.search(answer) else "ok"
 
 
 def _nesting(answer: str) -> float:
@@ -114,60 +190,6 @@ def _nesting(answer: str) -> float:
 
 
 @lru_cache(maxsize=4096)
-def _judge(way: str, a: str, b: str) -> bool:
-    return _WORKER.ask(way, a, b)
-
-
-class _Worker:
-    """The helper process: started on first use and after its death, one question at a time."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[str] | None = None
-
-    def ask(self, way: str, a: str, b: str) -> bool:
-        with self._lock:
-            if self._process is not None and self._process.poll() is not None:
-                self._end()  # something else ended it since the last question
-            process = self._process = self._process or self._start()
-            verdict = ""
-            try:
-                process.stdin.write(json.dumps([way, a, b]) + "\n")
-                process.stdin.flush()
-                verdict = process.stdout.readline()
-            except OSError:
-                pass  # it is gone: no verdict
-            finally:  # also when interrupted: a late verdict must not answer the next question
-                if not verdict:
-                    self._end()
-            return verdict.strip() == "1"
-
-    def _start(self) -> "subprocess.Popen[str]":
-        script = Path(__file__).with_name("math_worker.py")
-        command = [sys.executable, "-P", str(script), str(CPU_SECONDS)]
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
-        if process.stdout.readline().strip() != "ready":
-            raise RuntimeError("math-verify does not start; `python -c 'import math_verify'` should show why")
-        return process
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.communicate()
-
-    def forget(self) -> None:
-        """In a forked child: leave the parent's process alone and start an own one when needed."""
-        inherited = self._process
-        self.__init__()
-        if inherited is not None:
-            inherited.stdin.close()
-            inherited.stdout.close()
-            inherited.returncode = 0  # not this process's child: nothing to wait for
-
-
-_WORKER = _Worker()
-atexit.register(_WORKER._end)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_WORKER.forget)
+def _ask(question: str, *answers: str) -> Verdict:
+    verdict, seconds = _WORKER.ask(question, *answers)
+    return Verdict(verdict is True, seconds, verdict is not None)
