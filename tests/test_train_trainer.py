@@ -176,9 +176,22 @@ def test_update_is_the_policy_gradient_with_those_advantages(method, micro_batch
     components = method.components(method.last)
     advantages = method.advantages(method.aggregate(components, method.last), components, method.last)
     keep = np.ones(6) if advantages.keep is None else advantages.keep
-    expected = policy_gradient(method, [v * k for v, k in zip(advantages.values, keep, strict=True)])
+    share = np.mean(keep)  # the mean is over kept rows, not over all
+    expected = policy_gradient(method, [v * k / share for v, k in zip(advantages.values, keep, strict=True)])
     assert update.abs().max() > 1e-3
     assert torch.allclose(update, expected, atol=1e-5)
+
+
+def test_the_mean_over_tokens_leaves_out_the_dropped_rows_tokens(tmp_path):
+    method = tiny.PerToken()
+    update = gradient(method, tmp_path, loss_type="dapo")
+    components, lengths = method.components(method.last), method.last.lengths
+    advantages = method.advantages(method.aggregate(components, method.last), components, method.last)
+    kept_tokens = lengths[advantages.keep].sum()
+    share = [v * k * n * len(lengths) / kept_tokens  # the sum over tokens, from a mean over rows and tokens
+             for v, k, n in zip(advantages.values, advantages.keep, lengths, strict=True)]
+    assert len(set(lengths)) > 1 and not advantages.keep.all()
+    assert torch.allclose(update, policy_gradient(method, share), atol=1e-5)
 
 
 def test_dropping_every_row_leaves_the_weights_alone(tmp_path):

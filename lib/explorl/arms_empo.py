@@ -15,6 +15,7 @@ from explorl.report.stats import pass_at_k
 from explorl.tasks import Problem, Split, digits, evaluation, splits
 from explorl.tasks.prompts import asked
 from explorl.text.equivalence import Equivalence
+from explorl.train.seams import text_of
 
 
 def problems(params: EMPOParams, arm: str) -> Split:
@@ -71,3 +72,94 @@ def demonstrations(problems: Sequence[Problem], seed: int) -> list[str]:
     """A worked solution for each problem: the data set's own, or in the toy world a random one that is right."""
     generator = random.Random(seed)
     return [problem.meta.get("solution") or digits.solution(problem, generator) for problem in problems]
+
+
+def measure(params: EMPOParams, problems: Sequence[Problem], groups: Sequence[Sequence[Any]], equal: Equivalence
+            ) -> tuple[dict[str, dict], list[dict]]:
+    """Cluster and grade sampled completions.
+
+    Args:
+        params: of the run.
+        problems: P problems.
+        groups: P lists of S completions with ``text``, ``ids``, ``truncated``.
+        equal: the equality.
+
+    Returns:
+        Metrics, name → ``{"value": …}``, with ``"k"`` of ``"n"`` problems for proportions; and one row per
+        problem: what its group of S answers looks like, and the first text.
+    """
+    samples = len(groups[0])
+    flat = [completion for group in groups for completion in group]
+    found = _clustered(params, problems, flat, samples, equal)
+    right, majority = found["oc"] > 0, found["majority"] > 0
+    items = [{"key": problem.key, "n": samples, "right": int(right[i].sum()),
+              "entropy_nats": float(found["entropy_nats"][i, 0]), "n_clusters": int(found["n_clusters"][i, 0]),
+              "p_majority": float(majority[i].mean()), "majority_right": int((right & majority)[i].any()),
+              "blank": int(found["blank"][i].sum()), "text": groups[i][0].text}
+             for i, problem in enumerate(problems)]
+    metrics = {"acc": _proportion(right.mean(axis=1)), "blank": _mean(found["blank"]),
+               "kept": _mean(found["kept"][:, 0])} | _means(items) | _by_majority(items) | _pass_at(right)
+    metrics |= {"tokens": _mean([len(completion.ids) for completion in flat]),
+                "truncated": _mean([completion.truncated for completion in flat])}
+    return metrics | _by_task(problems, right), items
+
+
+def _clustered(params: EMPOParams, problems: Sequence[Problem], flat: Sequence[Any], samples: int,
+               equal: Equivalence) -> dict[str, np.ndarray]:
+    """EMPO's components as (P, S) arrays."""
+    from explorl.papers import empo
+    from explorl.papers.method import Batch
+
+    def repeated(values: Sequence) -> list:
+        return [value for value in values for _ in range(samples)]
+
+    batch = Batch(repeated([text_of(p.prompt) for p in problems]), [c.text for c in flat],
+                  repeated([p.gold for p in problems]), samples)
+    found = empo.EMPO(params.empo_config(), equal).components(batch)
+    return {name: np.asarray(values).reshape(-1, samples) for name, values in found.items()}
+
+
+def _means(items: Sequence[dict]) -> dict[str, dict]:
+    """Entropy, clusters, the majority's share and whether it is right, over problems."""
+    names = ("entropy_nats", "n_clusters", "p_majority")
+    return {name: _mean([item[name] for item in items]) for name in names} | {
+        "majority_right": _proportion([item["majority_right"] for item in items])}
+
+
+def _by_majority(items: Sequence[dict]) -> dict[str, dict]:
+    """Accuracy and entropy on the problems whose most frequent answer is right, and on the others."""
+    found = {}
+    for name, flag in (("where_right", 1), ("where_wrong", 0)):
+        part = [item for item in items if item["majority_right"] == flag]
+        found[f"acc_{name}"] = _mean([item["right"] / item["n"] for item in part])
+        found[f"entropy_{name}"] = _mean([item["entropy_nats"] for item in part])
+    return found
+
+
+def _by_task(problems: Sequence[Problem], right: np.ndarray) -> dict[str, dict]:
+    """Accuracy per benchmark, and their plain average, where there are several."""
+    tasks = [str(problem.meta.get("task", "")) for problem in problems]
+    names = list(dict.fromkeys(tasks))
+    if names == [""] or (len(names) == 1 and names[0] in ("digits", "gsm8k")):
+        return {}
+    found = {f"acc_{name}": _proportion(right[[task == name for task in tasks]].mean(axis=1)) for name in names}
+    return found | {"acc_avg": _mean([entry["value"] for entry in found.values()])}
+
+
+def _mean(values: Any) -> dict[str, float | None]:
+    """JSON has no NaN: the mean of nothing is None."""
+    values = np.asarray(values, dtype=np.float64)
+    return {"value": float(values.mean()) if values.size else None}
+
+
+def _proportion(shares: Any) -> dict[str, float | int]:
+    """Mean over problems, and the count that an interval may rest on: at most one per problem."""
+    mean, n = float(np.mean(shares)), len(shares)
+    return {"value": mean, "k": round(mean * n), "n": n}
+
+
+def _pass_at(right: np.ndarray) -> dict[str, dict]:
+    """pass@k for k = 2, 4, 8 … up to the samples drawn."""
+    samples, counts = right.shape[1], right.sum(axis=1).tolist()
+    ks = [2**i for i in range(1, samples.bit_length()) if 2**i <= samples]
+    return {f"pass_at_{k}": _mean([pass_at_k(samples, count, k) for count in counts]) for k in ks}

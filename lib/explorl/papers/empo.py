@@ -192,8 +192,8 @@ class Clustered(Method):
     def advantages(self, total: np.ndarray, components: Mapping[str, np.ndarray], batch: Batch) -> Advantages:
         """Eq 5; with ``filtered`` = "drop", groups outside the gate are left out of the loss (eq 7).
 
-        The trainer keeps the rows it drops in the loss's denominator, so there "drop" and "zero" teach the
-        same; the share that is kept is logged as ``components/kept/mean``.
+        With "zero" they count in the mean over the batch, which shrinks the step. The share that is kept is
+        logged as ``components/kept/mean``.
         """
         values = normalise(total, batch.group_size, self.config)
         kept = np.asarray(components["kept"], dtype=bool)
@@ -232,7 +232,9 @@ class EMPO(Clustered):
         return np.where(kept > 0, before, 0.0), kept
 
 
-def reward_function(config: Config, equal: Equal, *, group_size: int | None = None) -> Callable[..., list[float]]:
+def reward_function(
+    config: Config, equal: Equal, *, group_size: int | None = None
+) -> Callable[..., list[float]]:
     """EMPO as a reward function for an unmodified ``trl.GRPOTrainer(reward_funcs=[...])``.
 
     The data set needs no answers. Groups outside the gate get rewards 0, hence no advantage, and count in the

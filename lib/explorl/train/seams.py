@@ -96,7 +96,23 @@ def signal_metrics(
     return metrics
 
 
-def inject(out: dict[str, Any], advantages: Advantages, lengths: Sequence[int]) -> None:
+def kept_weight(advantages: Advantages, lengths: Sequence[int], loss_type: str) -> float:
+    """By what the kept rows' advantages grow, so that the loss is a mean over them alone.
+
+    TRL divides by what is in the batch, dropped rows included: by tokens for ``dapo`` and ``bnpo``, by rows for
+    ``grpo`` and ``dr_grpo``. Exact, but for ``bnpo`` in several passes, which divides by each pass's own tokens.
+
+    >>> half = Advantages(np.ones(4), keep=np.array([True, True, False, False]))
+    >>> kept_weight(half, [3, 3, 1, 1], "grpo"), round(kept_weight(half, [3, 3, 1, 1], "dapo"), 3)
+    (2.0, 1.333)
+    """
+    keep = _kept(advantages, len(lengths))
+    size = np.asarray(lengths, dtype=np.float64) if loss_type in ("dapo", "bnpo") else np.ones(len(keep))
+    kept = size[keep].sum()
+    return float(size.sum() / kept) if kept else 1.0
+
+
+def inject(out: dict[str, Any], advantages: Advantages, lengths: Sequence[int], weight: float = 1.0) -> None:
     """Put advantages into TRL's scored batch, in place; dropped rows become 0.
 
     A number per completion goes to ``advantages`` (N,). Numbers per token go to ``token_advantages`` (N, T),
@@ -106,6 +122,7 @@ def inject(out: dict[str, Any], advantages: Advantages, lengths: Sequence[int]) 
         out: has ``advantages`` (N,) and ``completion_ids`` (N, T).
         advantages: N numbers, or a list of N arrays with a number per token.
         lengths: N completion lengths in tokens, T_i ≤ T.
+        weight: every advantage is multiplied by it; see :func:`kept_weight`.
 
     Raises:
         ConfigError: a wrong number of rows or tokens, or a value that is not finite.
@@ -125,7 +142,7 @@ def inject(out: dict[str, Any], advantages: Advantages, lengths: Sequence[int]) 
         name, values = "advantages", np.asarray(advantages.values, dtype=np.float64) * keep
     if not np.isfinite(values).all():
         raise ConfigError("advantages", values[~np.isfinite(values)][0].item(), "finite")
-    out[name] = out["advantages"].new_tensor(values)
+    out[name] = out["advantages"].new_tensor(weight * values)
 
 
 def _kept(advantages: Advantages, rows: int) -> np.ndarray:

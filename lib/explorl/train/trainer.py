@@ -9,10 +9,9 @@ The same code runs on TRL and on Unsloth's rewritten trainer. That limits where 
 calls ``_compute_loss``, rebuilds ``completion_mask`` from token ids, and ignores any rescaling of the loss.
 So a weight belongs into the advantages.
 
-A row that ``Advantages.keep`` drops gets advantage 0 and stays in the batch. Its policy gradient is nil, but
-it counts in the loss's denominator (rows for ``grpo``, ``dr_grpo``, ``sapo``, ``luspo``; tokens for ``bnpo``,
-``dapo``, ``cispo`` and ``vespo``), so the kept rows weigh what they would weigh in the full batch. With
-``beta_kl`` > 0 the dropped rows are still pulled towards the reference.
+A row that ``Advantages.keep`` drops gets advantage 0 and stays in the batch: its policy gradient is nil. TRL still
+counts it in the loss's denominator, so the kept rows' advantages grow by as much, and the loss is the mean over
+them alone. With ``beta_kl`` > 0 the dropped rows are still pulled towards the reference.
 """
 
 from __future__ import annotations
@@ -28,7 +27,9 @@ from explorl.errors import ConfigError
 from explorl.papers.method import Batch, Method
 from explorl.train.config import TrainConfig, trl_config
 from explorl.train.evaluate import check_padding
-from explorl.train.seams import check_rewards, component_metrics, inject, left_packed, signal_metrics, text_of
+from explorl.train.seams import (
+    check_rewards, component_metrics, inject, kept_weight, left_packed, signal_metrics, text_of,
+)
 
 if TYPE_CHECKING:
     import datasets
@@ -152,7 +153,8 @@ def trainer_class() -> type:
             out = super()._generate_and_score_completions(inputs)
             total, components, batch = self._scored
             advantages = self.method.advantages(total, components, batch)
-            inject(out, advantages, [len(ids) for ids in batch.completion_ids])
+            lengths = [len(ids) for ids in batch.completion_ids]
+            inject(out, advantages, lengths, kept_weight(advantages, lengths, self.args.loss_type))
             for name, value in signal_metrics(total, components, advantages, batch.group_size).items():
                 self._metrics["train"][name].append(value)
             return out
