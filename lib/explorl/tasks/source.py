@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from explorl.errors import ConfigError
+
+if TYPE_CHECKING:
+    import datasets
 
 Row = dict[str, object]
 
@@ -24,6 +28,7 @@ class Source:
         revision: the commit on the hub that is read.
         split: the hub's split.
         config: the hub's configuration, or None.
+        gated: the hub asks for an account and for consent to the authors' conditions.
     """
 
     task: str
@@ -32,6 +37,7 @@ class Source:
     revision: str
     split: str
     config: str | None = None
+    gated: bool = False
 
 
 def rows(source: Source, data_dir: str | os.PathLike | None = None) -> list[Row]:
@@ -44,23 +50,29 @@ def rows(source: Source, data_dir: str | os.PathLike | None = None) -> list[Row]
         ConfigError: the file is not there, a line is no JSON object (with its number), or the hub cannot
             be reached and holds no cached copy.
     """
+    return list(each(source, data_dir))
+
+
+def each(source: Source, data_dir: str | os.PathLike | None = None) -> Iterator[Row]:
+    """As :func:`rows`, one at a time: for tables that are larger than memory."""
     folder = data_dir or os.environ.get("EXPLORL_DATA")
     if folder:
         path = Path(folder) / source.file
         if path.is_file():
-            return read_jsonl(path)
+            yield from read_jsonl(path)
+            return
         if data_dir:
             raise ConfigError("data_dir", str(data_dir), f"a folder that holds {source.file}")
-    return from_hub(source)
+    for row in table(source):
+        yield dict(row)
 
 
-def read_jsonl(path: Path) -> list[Row]:
+def read_jsonl(path: Path) -> Iterator[Row]:
     """The JSON objects of a file, one a line; blank lines are skipped.
 
     Raises:
         ConfigError: a line is not a JSON object; the message has the file's name and the line's number.
     """
-    found: list[Row] = []
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -72,12 +84,11 @@ def read_jsonl(path: Path) -> list[Row]:
                 raise ConfigError(where, line[:40], f"a JSON object ({error.msg})") from error
             if not isinstance(row, dict):
                 raise ConfigError(f"{path.name}, row {number}", line[:40], "a JSON object")
-            found.append(row)
-    return found
+            yield row
 
 
-def from_hub(source: Source) -> list[Row]:
-    """The rows as the hub serves them at the pinned revision, downloaded once and cached.
+def table(source: Source) -> datasets.Dataset:
+    """A table as the hub serves it at its revision, downloaded once and cached.
 
     Raises:
         ConfigError: neither the hub nor a cached copy could be read; says how to get one.
@@ -85,17 +96,15 @@ def from_hub(source: Source) -> list[Row]:
     import datasets
 
     try:
-        table = datasets.load_dataset(
-            source.hub, source.config, split=source.split, revision=source.revision
-        )
+        return datasets.load_dataset(source.hub, source.config, split=source.split, revision=source.revision)
     except (OSError, ValueError, RuntimeError) as error:
+        consent = " (after accepting its conditions on huggingface.co and `hf auth login`)" if source.gated else ""
         raise ConfigError(
             "task", source.task,
             f"available: {source.hub} could not be read ({type(error).__name__}). With a network, run "
-            f"`python -m explorl fetch {source.task}`; without one, point EXPLORL_DATA at a folder "
+            f"`python -m explorl fetch {source.task}`{consent}; without one, point EXPLORL_DATA at a folder "
             f"that holds {source.file}",
         ) from error
-    return [dict(row) for row in table]
 
 
 def text_field(row: Row, names: Sequence[str], where: str) -> str:
