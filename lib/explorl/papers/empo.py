@@ -25,7 +25,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from explorl.errors import ConfigError
 from explorl.papers.empo_clusters import Clustering, Equal, about, cluster, columns, read
 from explorl.papers.empo_config import Config
 from explorl.papers.method import Advantages, Batch, Method, group_normalise, message_text
@@ -251,13 +250,13 @@ def reward_function(
 
     def empo(*, completions: Sequence, prompts: Sequence = (), **columns) -> list[float]:
         asked = [message_text(prompt) for prompt in prompts]
-        if len(asked) != len(completions):
-            raise ConfigError("prompts", f"{len(asked)} entries", f"{len(completions)} entries, one per completion")
+        n = len(completions)
+        require(len(asked) == n, "prompts", f"{len(asked)} entries", f"{n} entries, one per completion")
         found = [read(message_text(completion), config) for completion in completions]
-        starts = [i for i in range(len(asked))
+        starts = [i for i in range(n)
                   if (i % group_size == 0 if group_size else i == 0 or asked[i] != asked[i - 1])]
         paid: list[float] = []
-        for start, stop in pairwise([*starts, len(asked)]):
+        for start, stop in pairwise([*starts, n]):
             paid += rewards(found[start:stop], about(equal, asked[start]), config)[0].tolist()
         return paid
 

@@ -37,7 +37,7 @@ Paid = tuple[np.ndarray, list[int]]
 
 
 def trl_first_release(texts: Sequence[str], equal: Equal) -> Paid:
-    """log p(c) (``rewards.py:411`` at 59e5726), the exact gradient of −H, also for blanks; gate of :func:`trl_head`.
+    """log p(c) (``rewards.py:411`` at 59e5726), the gradient of −H, also for blanks; gated as :func:`trl_head`.
 
     Args:
         texts: G ≥ 1 answers in sampling order.

@@ -2,8 +2,8 @@
 
 :func:`stages` is a pure function of a batch and a :class:`~explorl.papers.method.Method`; it never computes a
 reward itself but asks the method. A paper that has something to show between text and total adds a
-*provider*, as :mod:`explorl.report.debugger_sde2` does. Two renderers, :func:`to_html` and :func:`to_text`, show
-any list of stages.
+*provider*, as :mod:`explorl.report.debugger_sde2` and :mod:`explorl.report.debugger_empo` do. Two renderers,
+:func:`to_html` and :func:`to_text`, show any list of stages.
 """
 
 from __future__ import annotations
@@ -50,9 +50,10 @@ Provider = Callable[[Batch, int, Method, Mapping[str, np.ndarray]], list[Stage]]
 
 
 def _providers() -> dict[str, Provider]:
-    from explorl.report import debugger_sde2
+    from explorl.report import debugger_empo, debugger_sde2
 
-    return dict.fromkeys(("sde2", "outcome", "cfl", "cfee"), debugger_sde2.stages)
+    return (dict.fromkeys(("sde2", "outcome", "cfl", "cfee"), debugger_sde2.stages)
+            | dict.fromkeys(("empo", "empo_log", "vote", "supervised", "random"), debugger_empo.stages))
 
 
 def stages(batch: Batch, index: int, method: Method, *, provider: Provider | None = None) -> list[Stage]:
