@@ -8,21 +8,23 @@ works in any thread, and a busy machine does not change its verdicts.
 
 import math
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
 
 from explorl.text.math_process import WORKER as _WORKER
-from explorl.text.math_process import CPU_SECONDS
 
 MAX_CHARS = 500
 MAX_NESTING = 12
 MAX_DIGITS = 100
+CPU_SECONDS = 1.0
+"""Processor time for one comparison; one that needs more is judged unequal."""
 
 REASONS = ("ok", "blank", "no_text", "too_long", "too_deep", "unbalanced", "long_number", "bomb")
 """What :func:`reason` says of an answer; only ``ok`` ones are worked out."""
 
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,59}|[1-9][0-9]{0,2}(?:,[0-9]{3}){1,19})")
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,59}|[1-9][0-9]{0,2}(?:(?:,|\{,\})[0-9]{3}){1,19})")
 _DECIMAL = re.compile(r"-?[0-9]{1,60}(?:\.[0-9]{1,60})?")
 _RATIO = re.compile(r"(-?)(?:\\[dt]?frac\{(-?[0-9]{1,60})\}\{([0-9]{1,60})\}|([0-9]{1,60})/([0-9]{1,60}))")
 _BRACKET = re.compile(r"\\.|[{}()\[\]]", re.DOTALL)
@@ -33,11 +35,26 @@ _HUGE_FACTORIAL = re.compile(r"[0-9]{4}[\s)}\]]*!|[0-9][\s)}\]]*![\s)}\]]*!")
 
 
 class Verdict(NamedTuple):
-    """What became of one comparison: ``seconds`` of processor time, ``finished`` unless its limit ended it."""
+    """What the helper process made of a question: ``finished`` unless a limit of processor time ended it."""
 
-    equal: bool
+    reply: object
     seconds: float = 0.0
     finished: bool = True
+
+    @property
+    def equal(self) -> bool:
+        return self.reply is True
+
+
+@lru_cache(maxsize=4096)
+def ask(question: str, *answers: str, seconds: float = CPU_SECONDS) -> Verdict:
+    """Put a question of :mod:`explorl.text.math_worker` to the helper process; verdicts are remembered.
+
+    Raises:
+        RuntimeError: if math-verify cannot be started at all.
+    """
+    reply, spent = _WORKER.ask(seconds, question, *answers)
+    return Verdict(reply, spent, finished=reply is not None)
 
 
 def math_equal(a: str, b: str) -> bool:
@@ -62,7 +79,7 @@ def math_equal(a: str, b: str) -> bool:
     >>> math_equal(r"\frac{1}{2}", "0.5"), math_equal("1<x<2", "(1,2)"), math_equal("", "")
     (True, False, False)
     """
-    return judge("both", a, b).equal
+    return judge("both", a, b)
 
 
 def math_accepts(gold: str, pred: str) -> bool:
@@ -78,28 +95,40 @@ def math_accepts(gold: str, pred: str) -> bool:
     >>> math_accepts("1<x<2", "(1,2)"), math_accepts("(1,2)", "1<x<2")
     (True, False)
     """
-    return judge("one", gold, pred).equal
+    return judge("one", gold, pred)
 
 
-def judge(way: str, a: str, b: str) -> Verdict:
-    """Compare ``both`` ways or ``one`` (a as gold), from the cheapest test to the dearest, and say what it took.
+def judge(way: str, a: str, b: str, ask: Callable[..., Verdict] = ask) -> bool:
+    """Compare ``both`` ways, or ``one`` way with ``a`` as gold; math-verify is asked only if nothing cheaper decides.
 
-    Equal strings, then plain numbers and fractions by value, then math-verify. Never raises on text.
+    >>> judge("both", "x=5", "5"), judge("one", "(1,2)", "1<x<2")
+    (True, False)
+    """
+    cheap = decided(a, b)
+    if cheap is not None:
+        return cheap
+    a, b = a.strip(), b.strip()
+    return ask(way, *(sorted((a, b)) if way == "both" else (a, b))).equal
 
-    >>> judge("both", "1/2", "3/4")
-    Verdict(equal=False, seconds=0.0, finished=True)
+
+def decided(a: object, b: object) -> bool | None:
+    """Equality where it can be told without math-verify; ``None`` where math-verify has to be asked.
+
+    Blanks and what is no string equal nothing; equal strings are equal; plain numbers are compared by value; an
+    answer that is not :func:`tractable` equals only itself.
+
+    >>> decided("1,000", "1000"), decided("9^{9^9}", "3"), decided("x=5", "5")
+    (True, False, None)
     """
     if not (isinstance(a, str) and isinstance(b, str)):
-        return Verdict(False)
+        return False
     a, b = a.strip(), b.strip()
     if not a or not b or a == b:
-        return Verdict(a == b != "")
+        return a == b != ""
     by_value = _by_value(a, b)
     if by_value is not None:
-        return Verdict(by_value)
-    if not (tractable(a) and tractable(b)):
-        return Verdict(False)
-    return _ask(way, *(sorted((a, b)) if way == "both" else (a, b)))
+        return by_value
+    return None if tractable(a) and tractable(b) else False
 
 
 def integer(answer: str) -> int | None:
@@ -110,7 +139,7 @@ def integer(answer: str) -> int | None:
     >>> integer("1,000"), integer("007"), integer("12,34")
     (1000, None, None)
     """
-    return int(answer.replace(",", "")) if _INTEGER.fullmatch(answer) else None
+    return int(answer.replace("{,}", "").replace(",", "")) if _INTEGER.fullmatch(answer) else None
 
 
 def rational(answer: str) -> Fraction | None:
@@ -187,9 +216,3 @@ def _nesting(answer: str) -> float:
             return math.inf
         deepest = max(deepest, depth)
     return math.inf if groups else deepest
-
-
-@lru_cache(maxsize=4096)
-def _ask(question: str, *answers: str) -> Verdict:
-    verdict, seconds = _WORKER.ask(question, *answers)
-    return Verdict(verdict is True, seconds, verdict is not None)

@@ -9,9 +9,6 @@ import sys
 import threading
 from pathlib import Path
 
-CPU_SECONDS = 0.3
-"""Processor time for one comparison; one that needs more is judged unequal."""
-
 
 class Worker:
     """Started on first use and after its death; questions from several threads wait for one another."""
@@ -20,8 +17,8 @@ class Worker:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
 
-    def ask(self, question: str, *answers: str) -> tuple[object, float]:
-        """One question of :mod:`explorl.text.math_worker`.
+    def ask(self, seconds: float, question: str, *answers: str) -> tuple[object, float]:
+        """One question of :mod:`explorl.text.math_worker`, and the processor time that it may take.
 
         Returns:
             (the reply, seconds of processor time it took); the reply is ``None`` where it was given up.
@@ -35,7 +32,7 @@ class Worker:
             process = self._process = self._process or self._start()
             line = ""
             try:
-                process.stdin.write(json.dumps([question, *answers]) + "\n")
+                process.stdin.write(json.dumps([seconds, question, *answers]) + "\n")
                 process.stdin.flush()
                 line = process.stdout.readline()
             except OSError:
@@ -48,7 +45,7 @@ class Worker:
 
     def _start(self) -> "subprocess.Popen[str]":
         script = Path(__file__).with_name("math_worker.py")
-        command = [sys.executable, "-P", str(script), str(CPU_SECONDS)]
+        command = [sys.executable, "-P", str(script)]
         pipe = subprocess.PIPE
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True,
                                    start_new_session=True)

@@ -1,4 +1,4 @@
-"""The process in which math-verify runs: one JSON list (a question and its answers) per line in, one reply per line out.
+"""The process in which math-verify runs: one JSON list per line in (seconds, a question, answers), one out.
 
 Started by :mod:`explorl.text.math_equality`, as a script, so that it loads nothing but math-verify. The process that
 was started only waits: a forked child answers, and the operating system ends it when one question has used up its
@@ -64,30 +64,47 @@ def apart(first: str, second: str) -> bool:
     return x is not None and y is not None and abs(x - y) > max(APART, 1e-9 * max(abs(x), abs(y)))
 
 
-QUESTIONS: dict[str, Callable[..., object]] = {"one": one, "both": both}
+def loose(gold: str, pred: str) -> bool:
+    """Like :func:`one` with 3 digits of precision; any number inside a gold interval will do, and only such."""
+    golds, preds = expressions(gold), expressions(pred)
+    if golds and preds and isinstance(golds[0], sympy.Interval) and isinstance(preds[0], sympy.Number):
+        return golds[0].contains(preds[0]) == sympy.true
+    return math_verify.verify(golds, preds, numeric_precision=3, timeout_seconds=None)
 
 
-def reply(line: str) -> object:
-    """The answer to one line; ``False`` for whatever math-verify or sympy raises on an odd answer."""
-    question, *answers = json.loads(line)
+def values(answer: str) -> list[float] | None:
+    """The value of a constant with π read as itself, as 3.14, and as 180 (degrees)."""
+    read = expressions(answer)
+    if not read or not isinstance(read[0], sympy.Expr) or read[0].free_symbols:
+        return None
+    found = [complex(read[0].subs(sympy.pi, pi).evalf(15)) for pi in (sympy.pi, 3.14, 180)]
+    return [value.real for value in found] if all(value.imag == 0 for value in found) else None
+
+
+QUESTIONS: dict[str, Callable[..., object]] = {"one": one, "both": both, "loose": loose, "values": values}
+
+
+def reply(question: str, answers: list[str]) -> object:
+    """What one question gets; ``False`` for whatever math-verify or sympy raises on an odd answer."""
     try:
         return QUESTIONS[question](*answers)
     except Exception:
         return False
 
 
-def serve(cpu_seconds: float, spent: float) -> None:
+def serve(spent: float) -> None:
     """Answer the lines on standard input until it ends. ``spent``: seconds of the children before this one."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     for line in sys.stdin:
-        if line.startswith('["spent"'):
+        seconds, question, *answers = json.loads(line)
+        if question == "spent":
             send(spent + time.process_time(), 0.0)
-        elif line.startswith('["forget"'):
+        elif question == "forget":
             os._exit(FORGET)
         else:
             start = time.process_time()
-            signal.setitimer(signal.ITIMER_PROF, cpu_seconds)  # its default action ends the process
-            verdict = reply(line)
+            signal.setitimer(signal.ITIMER_PROF, seconds)  # its default action ends the process
+            verdict = reply(question, answers)
             signal.setitimer(signal.ITIMER_PROF, 0)
             send(verdict, time.process_time() - start)
 
@@ -98,7 +115,7 @@ def send(*values: object) -> None:
     sys.stdout.flush()
 
 
-def main(cpu_seconds: float) -> None:
+def main() -> None:
     """Keep one child answering; end with the input."""
     both(r"\sqrt{2} + 1", r"\frac{x}{2} + 1")  # sympy loads parts of itself on first use: on nobody's budget
     send("ready")
@@ -106,14 +123,15 @@ def main(cpu_seconds: float) -> None:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         child = os.fork()
         if child == 0:
-            serve(cpu_seconds, before.ru_utime + before.ru_stime)
+            serve(before.ru_utime + before.ru_stime)
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if status == 0:
             return
-        send(None, 0.0 if status == FORGET else cpu_seconds)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        send(None, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
-    main(float(sys.argv[1]))
+    main()
