@@ -7,12 +7,15 @@ not be transitive (1/2 ~ 50% ~ 50), so order and rule matter, and union-find is 
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from explorl.errors import ConfigError
 
 RULES = ("first_match", "last_match", "connected")
 """What to do with an answer that equals several representatives: see :func:`greedy`."""
+
+EQUALS_NOTHING = math.nan
+"""The bucket of an answer that equals nothing, not even itself."""
 
 Equal = Callable[[str, str], bool]
 
@@ -84,7 +87,10 @@ def fast(items: Sequence[str | None], equivalence: Equal, *, rule: str = "first_
     if not hasattr(equivalence, "bucket"):
         return greedy(items, equivalence, rule=rule)
     view = equivalence.group()
-    keys = {item: view.bucket(item) for item in items if not is_blank(item)}
+    keys = {item: EQUALS_NOTHING if is_blank(item) else view.bucket(item) for item in set(items)}
+    if None not in keys.values():
+        _check(rule)
+        return _by_key([keys[item] for item in items])
     verdicts: dict[tuple[str, str], bool] = {}
 
     def equal(first: str, item: str) -> bool:
@@ -125,6 +131,18 @@ def is_blank(item: object) -> bool:
 def _check(rule: str) -> None:
     if rule not in RULES:
         raise ConfigError("rule", rule, "one of " + ", ".join(RULES))
+
+
+def _by_key(keys: Sequence[Hashable]) -> list[int]:
+    """Clusters of equal keys, which every rule agrees on."""
+    numbers: dict[Hashable, int] = {}
+    ids: list[int] = []
+    clusters = 0
+    for key in keys:
+        number = clusters if key is EQUALS_NOTHING else numbers.setdefault(key, clusters)
+        clusters += number == clusters
+        ids.append(number)
+    return ids
 
 
 def _connected(items: Sequence[str | None], equal: Equal) -> list[int]:

@@ -15,7 +15,6 @@ name              two answers are equal if
 ================  =========================================================================================
 """
 
-import math
 import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
@@ -25,11 +24,9 @@ from typing import Protocol
 from explorl.errors import ConfigError
 from explorl.text import math_equality
 from explorl.text.answers import canonical
+from explorl.text.clusters import EQUALS_NOTHING
 from explorl.text.loose import loosely_accepts
 from explorl.text.math_budget import Budget
-
-EQUALS_NOTHING = math.nan
-"""The bucket of an answer that equals nothing, not even itself."""
 
 NAMES = ("math", "numeric", "choice", "exact", "loose", "math_one_way")
 

@@ -165,16 +165,29 @@ def _by_value(a: str, b: str) -> bool | None:
     """Equality of two plain numbers where math-verify could only agree; ``None`` where it has to be asked.
 
     Its decimals are rounded to 1e-6 and have 15 digits or more, so it is asked about neighbours, and about equals
-    of which one is a long decimal.
+    of which one is a long decimal. A percentage may be taken for x or for x/100, so it is asked unless both are far.
     """
-    x, y = rational(a), rational(b)
-    if x is None or y is None:
+    xs, ys = _readings(a), _readings(b)
+    if not xs or not ys:
         return None
-    if x == y:
-        return True if "." not in a + b or max(len(a), len(b)) <= 15 else None
-    if "." not in a + b:
-        return False
-    return False if abs(x - y) > max(Fraction(1, 10**5), max(abs(x), abs(y)) / 10**9) else None
+    if len(xs) == len(ys) == 1:
+        if xs == ys:
+            return True if "." not in a + b or max(len(a), len(b)) <= 15 else None
+        if "." not in a + b:
+            return False
+    return False if all(_far(x, y) for x in xs for y in ys) else None
+
+
+def _readings(answer: str) -> list[Fraction]:
+    """The values that a plain number or percentage may be taken for."""
+    value = rational(answer.removesuffix(r"\%"))
+    if value is None:
+        return []
+    return [value, value / 100] if answer.endswith(r"\%") else [value]
+
+
+def _far(x: Fraction, y: Fraction) -> bool:
+    return abs(x - y) > max(Fraction(1, 10**5), max(abs(x), abs(y)) / 10**9)
 
 
 def tractable(answer: str) -> bool:
