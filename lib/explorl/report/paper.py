@@ -9,10 +9,13 @@ import pandas as pd
 import yaml
 
 from explorl.errors import ConfigError
+from explorl.tasks import EVALUATION
 
 COLUMNS = ("table", "model", "row", "metric", "value", "decimals", "n", "count", "low", "high",
            "status", "source", "note")
 STATUSES = ("printed", "derived", "not_recovered")
+SHARES = ("acc", "s_acc", *(f"acc_{task}" for task in EVALUATION))
+"""Metrics that are a share of n test items."""
 
 
 def load(paper: str) -> pd.DataFrame:
@@ -36,9 +39,9 @@ def load(paper: str) -> pd.DataFrame:
     known = sorted(f.name.removesuffix(".yaml") for f in folder.iterdir() if f.name.endswith(".yaml"))
     if paper not in known:
         raise ConfigError("paper", paper, f"one of {', '.join(known)}")
-    cells = yaml.safe_load((folder / f"{paper}.yaml").read_text(encoding="utf-8"))["cells"]
-    frame = pd.DataFrame(cells, columns=list(COLUMNS))
-    frame["decimals"] = frame.decimals.fillna(2)
+    document = yaml.safe_load((folder / f"{paper}.yaml").read_text(encoding="utf-8"))
+    frame = pd.DataFrame(document["cells"], columns=list(COLUMNS))
+    frame["decimals"] = frame.decimals.fillna(document.get("decimals", 2))
     numbers = {"value": float, "low": float, "high": float, "decimals": int, "n": "Int64", "count": "Int64"}
     return frame.astype(numbers)
 
@@ -78,10 +81,10 @@ def audit(frame: pd.DataFrame) -> pd.DataFrame:
         frame: as :func:`load` gives it.
 
     Returns:
-        The rows whose metric is ``acc`` or ``s_acc`` and whose value is known, with ``k`` (nullable integer),
-        ``fits``, and ``below`` and ``above``: the two percentages around the printed one that n allows.
+        The rows whose metric is a share (:data:`SHARES`) and whose value and n are known, with ``k`` (nullable
+        integer), ``fits``, and ``below`` and ``above``: the two percentages around the printed one that n allows.
     """
-    cells = frame[frame.metric.isin(["acc", "s_acc"]) & frame.value.notna() & frame.n.notna()].copy()
+    cells = frame[frame.metric.isin(SHARES) & frame.value.notna() & frame.n.notna()].copy()
     found = [achievable(v, int(n), int(d)) for v, n, d in zip(cells.value, cells.n, cells.decimals)]
     exact = cells.value * cells.n.astype(float) / 100
     cells["k"] = pd.array(found, dtype="Int64")

@@ -181,7 +181,7 @@ def _compare_row(chapter: str, cell, numbers: pd.DataFrame, known: Sequence[Reco
 def _paper_text(cell) -> str:
     if not math.isfinite(cell.value):
         return "not recovered"
-    text = f"{cell.value:.2f}" + ("†" if cell.status == "derived" else "")
+    text = f"{cell.value:.{cell.decimals}f}" + ("†" if cell.status == "derived" else "")
     if math.isfinite(cell.low) and math.isfinite(cell.high):
         text += f" [{cell.low:.2f}, {cell.high:.2f}]"
     return text if pd.isna(cell.n) else f"{text}, n = {cell.n}"
@@ -191,7 +191,8 @@ def _measured(record: Record | None, arm: str, metric: str) -> str:
     row = verdicts.find(record, arm, metric)
     if row is None:
         return MISSING
-    return f"{interval_text(row, metric in ('acc', 's_acc'))}, n = {row.n}, s = {len(row.seeds)}"
+    share = metric in (*paper_tables.SHARES, "acc_avg")
+    return f"{interval_text(row, share)}, n = {row.n}, s = {len(row.seeds)}"
 
 
 def says_does_we(rows: Sequence[Mapping[str, str]]) -> Styler:

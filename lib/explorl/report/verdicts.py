@@ -22,18 +22,23 @@ FULL_SCALES = ("t4_paper", "t4")
 
 TASK_OF_TABLE: Mapping[str, Mapping[str, str]] = {
     "sde2": {"1": "gsm8k", "2": "aime", "3": "medmcqa", "5": "gsm8k"},
+    "empo": {"1A": "numina", "1B": "", "2": "natural", "3": "numina", "v3-3": "numina"},
 }
-TOY_TABLES: Mapping[str, tuple[str, ...]] = {"sde2": ("1", "5")}
+"""The data set that a table's arms are trained on; empty for a table that no run of ours speaks for (EMPO's 1B was
+trained and graded by other code than 1A)."""
+TOY_TABLES: Mapping[str, tuple[str, ...]] = {"sde2": ("1", "5"), "empo": ("1A",)}
 """Tables whose arms are also trained in the toy world; it stands in for no other data set."""
 METRIC_OF_PAPER: Mapping[str, tuple[str, ...]] = {
     "acc": ("acc_strict",), "s_acc": ("s_acc",), "n_strategies": ("n_strategies", "STR"),
-    "tokens": ("tokens", "TOK"),
+    "tokens": ("tokens", "TOK"), "acc_avg": ("acc_avg", "acc"),
 }
 """The paper's metric → the names under which a record may hold it, best first."""
+STANDS_FOR: Mapping[str, Mapping[str, tuple[str, str]]] = {"empo": {"instruct": ("base", "-Instruct")}}
+"""A row of the paper that is no arm of ours → the arm that measures it, on the model with this ending."""
 BACKBONES: Mapping[str, tuple[str, ...]] = {"Llama-3.1-8B-Instruct": ("llama-3.1-8b", "llama-3.2-3b")}
 """Where a paper names one model in two ways, either counts."""
 ALIKE = ("task", "backbone", "steps", "prompts_per_step", "group_size", "learning_rate",
-         "max_completion_tokens", "eval_problems", "eval_samples")
+         "max_completion_tokens", "eval_problems", "eval_samples", "eval_tasks", "equality", "start")
 """Parameters that must agree before arms of two records are compared."""
 
 
@@ -52,7 +57,12 @@ def verdict(difference: Estimate | None) -> str:
 
 def find(record: Record | None, arm: str, metric: str) -> MetricRow | None:
     """The record's row for an arm and a metric, in the paper's or the record's name; None without one."""
-    for name in METRIC_OF_PAPER.get(metric, (metric,)) if record else ():
+    if record is None:
+        return None
+    arm, ending = _stands_for(record.chapter, arm)
+    if ending.casefold() not in str(record.params.get("backbone", "")).casefold():
+        return None
+    for name in METRIC_OF_PAPER.get(metric, (metric,)):
         for row in record.metrics:
             if (row.arm, row.metric) == (arm, name) and row.value is not None:
                 return row
@@ -108,6 +118,8 @@ def full_record(records: Sequence[Record], chapter: str, table: str, model: str,
                 reference: str | None) -> Record | None:
     """The run at the paper's model and data that holds this arm; better scale, then more seeds, first."""
     task = TASK_OF_TABLE.get(chapter, {}).get(table)
+    arm, ending = _stands_for(chapter, arm)
+    model += ending
     fit = [r for r in records if r.chapter == chapter and r.scale in FULL_SCALES
            and r.params.get("task") == task and _is_model(str(r.params.get("backbone", "")), model)]
     return _best(fit, arm, reference)
@@ -115,10 +127,14 @@ def full_record(records: Sequence[Record], chapter: str, table: str, model: str,
 
 def toy_record(records: Sequence[Record], chapter: str, table: str, arm: str, reference: str | None
                ) -> Record | None:
-    """The toy run that holds this arm (and its reference, if one does), with the most seeds."""
+    """The toy run that holds this arm (and its reference, if one does), with the most seeds.
+
+    A run whose policy starts out wrong is no stand-in for a paper's table.
+    """
     if table not in TOY_TABLES.get(chapter, ()):
         return None
-    return _best([r for r in records if r.chapter == chapter and r.scale == "toy"], arm, reference)
+    toys = [r for r in records if r.chapter == chapter and r.scale == "toy"]
+    return _best([r for r in toys if r.params.get("start", "right") == "right"], arm, reference)
 
 
 def _best(records: Sequence[Record], arm: str, reference: str | None) -> Record | None:
@@ -131,8 +147,14 @@ def _best(records: Sequence[Record], arm: str, reference: str | None) -> Record 
     return max(holding, key=worth, default=None)
 
 
+def _stands_for(chapter: str, row: str) -> tuple[str, str]:
+    return STANDS_FOR.get(chapter, {}).get(row, (row, ""))
+
+
 def _is_model(backbone: str, model: str) -> bool:
-    return any(name in backbone.casefold() for name in BACKBONES.get(model, (model.casefold(),)))
+    """Whether a backbone is the paper's model; a tuned model is not its base, nor the other way round."""
+    tuned = ["instruct" in name.casefold() for name in (backbone, model)]
+    return tuned[0] == tuned[1] and any(n in backbone.casefold() for n in BACKBONES.get(model, (model.casefold(),)))
 
 
 def command(params_dir: Path, chapter: str, table: str, model: str, arm: str) -> str | None:
@@ -142,12 +164,13 @@ def command(params_dir: Path, chapter: str, table: str, model: str, arm: str) ->
         ConfigError: a parameter file is not a mapping.
     """
     task, found = TASK_OF_TABLE.get(chapter, {}).get(table), []
+    arm, ending = _stands_for(chapter, arm)
     for path in sorted((params_dir / chapter).glob("**/*.yaml")):
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ConfigError(path.name, type(values).__name__, "a mapping of parameter names to values")
         if (values.get("scale") in FULL_SCALES and values.get("task") == task
-                and arm in values.get("arms", ()) and _is_model(str(values.get("backbone", "")), model)):
+                and arm in values.get("arms", ()) and _is_model(str(values.get("backbone", "")), model + ending)):
             named = path.stem.startswith((f"table{table}", f"table_{table}", f"t{table}_"))
             found.append((not named, FULL_SCALES.index(values["scale"]), len(values["arms"]),
                           path.relative_to(params_dir).as_posix()))
