@@ -26,8 +26,16 @@ MODELS = {
     "unsloth/Llama-3.2-3B-Instruct": Model("unsloth/Llama-3.2-3B-Instruct-unsloth-bnb-4bit"),
     "unsloth/Llama-3.1-8B-Instruct": Model("unsloth/Llama-3.1-8B-Instruct-unsloth-bnb-4bit"),
     "unsloth/Phi-3.5-mini-instruct": Model("unsloth/Phi-3.5-mini-instruct-bnb-4bit"),
+    "unsloth/Qwen2.5-Math-1.5B": Model("unsloth/Qwen2.5-Math-1.5B-bnb-4bit"),
+    "unsloth/Qwen2.5-Math-1.5B-Instruct": Model("unsloth/Qwen2.5-Math-1.5B-Instruct-bnb-4bit"),
+    "unsloth/Qwen2.5-Math-7B": Model("unsloth/Qwen2.5-Math-7B-bnb-4bit"),
+    "unsloth/Qwen2.5-Math-7B-Instruct": Model("unsloth/Qwen2.5-Math-7B-Instruct-bnb-4bit"),
+    "unsloth/Qwen2.5-3B": Model("unsloth/Qwen2.5-3B-unsloth-bnb-4bit"),
+    "unsloth/Qwen2.5-7B": Model("unsloth/Qwen2.5-7B-unsloth-bnb-4bit"),
+    "unsloth/Qwen2.5-14B": Model("unsloth/Qwen2.5-14B-unsloth-bnb-4bit"),
+    "OctoThinker/OctoThinker-3B-Long-Base": Model("OctoThinker/OctoThinker-3B-Long-Base"),
 }
-"""What a params file calls ``backbone`` or ``encoder`` → what is read for it (Unsloth's in 4 bits)."""
+"""What a params file calls ``backbone`` or ``encoder`` → what is read for it (Unsloth's copies in 4 bits)."""
 
 
 def names() -> list[str]:

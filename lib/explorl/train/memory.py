@@ -1,5 +1,5 @@
-"""How much GPU memory a QLoRA run needs: weights, LoRA with its optimizer, and the larger of what generation
-and the backward pass hold at once.
+"""How much GPU memory a QLoRA run needs: weights, LoRA with its optimizer, a judge model where answers are compared by
+one, and the larger of what generation and the backward pass hold at once.
 
 The LoRA counts are exact. The weights come out at 2.23 GiB for Qwen2.5-3B where 2.22 was reported, and the
 only peak known for a T4 (13.60 GiB) is overestimated by 5 %. Treat the rest as ± 20 %.
@@ -51,12 +51,23 @@ SHAPES = {
     "llama-3.1-8b": Shape(4096, 14336, 32, 32, 8, 128, 128256, False),
     "phi-3.5-mini": Shape(3072, 8192, 32, 32, 32, 96, 32064, False),
     "qwen3-4b": Shape(2560, 9728, 36, 32, 8, 128, 151936, True),
+    "qwen2.5-math-1.5b": Shape(1536, 8960, 28, 12, 2, 128, 151936, True),
+    "qwen2.5-math-7b": Shape(3584, 18944, 28, 28, 4, 128, 152064, False),
+    "qwen2.5-7b": Shape(3584, 18944, 28, 28, 4, 128, 152064, False),
+    "qwen2.5-14b": Shape(5120, 13824, 48, 40, 8, 128, 152064, False),
+    "octothinker-3b": Shape(3072, 8192, 28, 24, 8, 128, 128256, True),
 }
+JUDGE_PARAMETERS = {"verifier": 1.54e9, "nli": 0.89e9}
+"""Equalities that are models of their own, held in 16 bits beside the policy."""
 
 
 @dataclass(frozen=True)
 class Demand:
-    """What a run asks of the GPU: lengths in tokens, B·G completions at once, ``rows`` of them per pass."""
+    """What a run asks of the GPU: lengths in tokens, ``rows`` sequences per pass, ``prompts`` · ``group_size``
+    completions generated at once, or ``at_once`` of them where no group is sampled in training.
+
+    ``trained`` is False where the policy is only evaluated; ``judge_parameters`` are those of a judge model.
+    """
 
     shape: Shape
     rank: int
@@ -66,11 +77,19 @@ class Demand:
     rows: int
     prompts: int = 1
     four_bit: bool = True
+    trained: bool = True
+    at_once: int | None = None
+    judge_parameters: float = 0.0
 
     @property
     def completions(self) -> int:
-        """B·G, generated at once."""
+        """B·G, the completions of a step."""
         return self.prompts * self.group_size
+
+    @property
+    def generated(self) -> int:
+        """Completions that are generated at once."""
+        return self.completions if self.at_once is None else self.at_once
 
 
 def lora_parameters(shape: Shape, rank: int) -> int:
@@ -96,13 +115,14 @@ def memory_parts(demand: Demand) -> dict[str, float]:
     offload_window = 2 * 2 * s.hidden * tokens
     logits = 10 * min(d.rows * d.completion_tokens, LOGIT_CHUNK) * s.vocabulary
     length = d.prompt_tokens + d.completion_tokens
-    cache = 4 * d.completions * length * s.layers * s.kv_heads * s.head_dim
-    prefill = 2 * d.completions * d.prompt_tokens * (8 * s.hidden + 4 * s.mlp)
+    cache = 4 * d.generated * length * s.layers * s.kv_heads * s.head_dim
+    prefill = 2 * d.generated * d.prompt_tokens * (8 * s.hidden + 4 * s.mlp)
     parts = {
         "weights": weight_bytes * s.linear_parameters + 2 * s.embedding_parameters,
-        "lora": 10 * lora_parameters(s, d.rank),
-        "generation": cache + 8 * d.completions * s.vocabulary + prefill,
-        "backward": offload_window + layer + logits,
+        "lora": (10 if d.trained else 4) * lora_parameters(s, d.rank),
+        "judge": 2 * d.judge_parameters,
+        "generation": cache + 8 * d.generated * s.vocabulary + prefill,
+        "backward": (offload_window + layer + logits) if d.trained else 0,
     }
     return {name: size / GIB for name, size in parts.items()} | {"context": CONTEXT_GIB}
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from explorl.errors import ConfigError
-from explorl.train.memory import GIB, Demand, ladder, lora_parameters, memory_parts, need_gib, shape_of
+from explorl.train.memory import GIB, JUDGE_PARAMETERS, Demand, ladder, lora_parameters, memory_parts, need_gib, shape_of
 
 LIMIT_GIB = 14.0
 STEP_SECONDS = (25.0, 60.0)
@@ -24,10 +24,12 @@ EVALUATION_BATCH = 16
 CURVE_PROBLEMS = 64
 MINUTES_BASIS = (
     "an estimate that nobody measured: 25–60 s per prompt group, the spread of published T4 runs with other "
-    "settings; evaluation is taken to cost one such step per 16 completions"
+    "settings; evaluation is taken to cost one such step per 16 completions, a demonstration a completion's share of one"
 )
 CPU_BACKBONES = ("toy", "smollm2")
 UNTRAINED_ARMS = ("base", "single_trace", "multi_strategy")
+DEMONSTRATED_ARMS = ("sft",)
+"""Trained on given solutions: no group is sampled."""
 PARAMS_FIELD = {"rows": "micro_batch", "completion_tokens": "max_completion_tokens", "rank": "lora_r"}
 DISK_GIB = 8.0
 WATCHED = ("torch", "torchvision", "numpy", "transformers", "trl", "peft", "unsloth")
@@ -52,7 +54,7 @@ class Estimate:
 
     Attributes:
         need_gib: peak GPU memory, margin included.
-        parts: the parts of it in GiB, before the margin: weights, lora, generation, backward, context.
+        parts: the parts of it in GiB, before the margin: weights, lora, judge, generation, backward, context.
         lora_parameters: trainable parameters, exact.
         host_gib: RAM that offloaded activations take.
         rungs: cumulative changes after which it fits; empty where it fits already.
@@ -86,7 +88,7 @@ def estimate(params: Any) -> Estimate:
         params: a mapping or an object with the flat names of a params file: ``backbone``, ``lora_r``,
             ``group_size``, ``max_sequence_tokens``, ``max_completion_tokens``, ``steps`` and, optionally,
             ``load_in_4bit``, ``micro_batch``, ``prompts_per_step``, ``arms``, ``seeds``, ``eval_problems``,
-            ``eval_samples``, ``eval_every``.
+            ``eval_samples``, ``eval_every``, ``equality``.
 
     Raises:
         ConfigError: the backbone's sizes are not known, it needs no GPU, or the completion leaves no room
@@ -119,18 +121,25 @@ def demand_of(params: Any) -> Demand:
     rank = _get(params, "lora_r")
     if rank < 1:
         raise ConfigError("lora_r", rank, "at least 1 on a GPU: training all weights does not fit a T4")
-    return Demand(shape_of(backbone), rank, group, length - completion, completion, rows, prompts,
-                  _get(params, "load_in_4bit", True))
+    trained = set(_get(params, "arms", ["sde2"])) - set(UNTRAINED_ARMS)
+    sampled = trained - set(DEMONSTRATED_ARMS)
+    return Demand(
+        shape_of(backbone), rank, group, length - completion, completion, rows if sampled else min(rows, prompts),
+        prompts, _get(params, "load_in_4bit", True), trained=bool(trained),
+        at_once=None if sampled else EVALUATION_BATCH,
+        judge_parameters=JUDGE_PARAMETERS.get(_get(params, "equality", ""), 0.0),
+    )
 
 
 def minutes(params: Any) -> tuple[float, float]:
     """(low, high) minutes for every arm and seed on a T4: an estimate that nobody measured."""
     seeds, arms = len(_get(params, "seeds", [0])), list(_get(params, "arms", ["sde2"]))
-    trained = sum(arm not in UNTRAINED_ARMS for arm in arms)
-    steps = trained * _get(params, "steps") * _get(params, "prompts_per_step", 1)
+    trained = [arm for arm in arms if arm not in UNTRAINED_ARMS]
+    groups = sum(1 / _get(params, "group_size") if arm in DEMONSTRATED_ARMS else 1 for arm in trained)
+    steps = groups * _get(params, "steps") * _get(params, "prompts_per_step", 1)
     every = _get(params, "eval_every", 0)
     questions = _get(params, "eval_problems", 0) * len(arms)
-    questions += CURVE_PROBLEMS * trained * (_get(params, "steps") // every if every else 0)
+    questions += CURVE_PROBLEMS * len(trained) * (_get(params, "steps") // every if every else 0)
     answers = questions * _get(params, "eval_samples", 1)
     work = seeds * (steps + math.ceil(answers / EVALUATION_BATCH))
     low, high = (work * seconds / 60 for seconds in STEP_SECONDS)
