@@ -60,11 +60,14 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("files", nargs="+", metavar="PARAMS")
     check.set_defaults(command=_check)
 
-    score = commands.add_parser("score", help='score JSON lines on stdin: {"completion", "gold", "id"}')
-    score.add_argument("paper", choices=["sde2"])
+    score = commands.add_parser("score", help='score JSON lines on stdin: {"completion", "gold", "group", "id"}',
+                               description="sde2 needs completion and gold. empo needs completion and group: "
+                                           "consecutive lines with the same group are one group; gold and prompt "
+                                           "are optional.")
+    score.add_argument("paper", choices=["sde2", "empo"])
     score.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
-                       help="a setting, such as delta=0.7 or encoder=random; may be repeated")
-    score.add_argument("--batch", type=int, default=32, metavar="N", help="lines scored together (32)")
+                       help="a setting, such as delta=0.7 or equality=math; may be repeated")
+    score.add_argument("--batch", type=int, metavar="N", help="sde2: lines scored together (32)")
     score.set_defaults(command=_score)
 
     notebooks = commands.add_parser("notebooks", help="generate the Colab notebooks from the chapters")
@@ -149,12 +152,10 @@ def _needs(one) -> str:
 def _score(options: argparse.Namespace) -> int:
     from explorl import score
 
-    if options.batch < 1:
-        raise ConfigError("--batch", options.batch, "a whole number ≥ 1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")  # of reading the encoder's weights
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # it misses an optional kernel, unused here
-    one = score.scorer(options.paper, score.settings(options.set))
-    bad = score.score_lines(sys.stdin.buffer, sys.stdout, one, batch=options.batch)
+    values = score.settings(options.set)
+    bad = score.run(options.paper, values, sys.stdin.buffer, sys.stdout, batch=options.batch)
     if bad:
         print(f"{bad} line{'s' if bad > 1 else ''} could not be scored", file=sys.stderr)
     return int(bad > 0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from itertools import islice
 from typing import IO, Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from explorl import strict_yaml
 from explorl.errors import ConfigError
 
-PAPERS = ("sde2",)
+PAPERS = ("sde2", "empo")
 MAX_LINE_BYTES = 16 * 2**20
 """Longer lines are an error line; no more than this of a line is ever held."""
 
@@ -26,6 +27,8 @@ class Line:
     gold: str = ""
     id: object = None
     error: str = ""
+    group: str | int = ""
+    prompt: str = ""
 
 
 def settings(pairs: Sequence[str]) -> dict[str, object]:
@@ -54,48 +57,49 @@ def settings(pairs: Sequence[str]) -> dict[str, object]:
 
 def scorer(paper: str, values: Mapping[str, object], encode: Callable | None = None
            ) -> Callable[[Sequence[Line]], list[dict]]:
-    """A function that scores lines: a row each, or ``{"error": …}`` where the reference answer is no answer.
+    """A function that scores lines: a row each, or ``{"error": …}`` for one that cannot be scored.
 
     Args:
         paper: one of :data:`PAPERS`.
-        values: fields of the paper's Config, and ``encoder``.
-        encode: texts → (n, d) vectors; None loads the encoder that ``values`` names (default minilm).
+        values: settings; see :func:`explorl.score_sde2.scorer` and :func:`explorl.score_empo.scorer`.
+        encode: for sde2: texts → (n, d) vectors, instead of the encoder that ``values`` names.
 
     Raises:
-        ConfigError: unknown paper, setting or encoder, or a value out of range.
+        ConfigError: unknown paper, setting or tool, or a value out of range.
     """
-    from explorl import encoders
-    from explorl.papers import sde2
-    from explorl.text.answers import canonical
-    from explorl.text.strategies import parse
-
     if paper not in PAPERS:
         raise ConfigError("paper", paper, f"one of {', '.join(PAPERS)}")
-    values = dict(values)
-    name = values.pop("encoder", "minilm")
-    known = [field.name for field in fields(sde2.Config)]
-    for unknown in set(values) - set(known):
-        raise ConfigError(unknown, values[unknown], f"a setting: {', '.join(known)}, encoder")
-    config = sde2.Config(**values)
-    if config.relevance_floor is not None:
-        raise ConfigError("relevance_floor", config.relevance_floor, "null here: the lines hold no prompts")
-    encode = encode or encoders.load(str(name))
+    if paper == "empo":
+        from explorl import score_empo
 
-    def score(lines: Sequence[Line]) -> list[dict]:
-        answered = [canonical(line.gold, config.canon, config.num_pick) is not None for line in lines]
-        found = iter(scored([line for line, holds in zip(lines, answered, strict=True) if holds]))
-        return [next(found) if holds else {"error": "gold: holds no answer"} for holds in answered]
+        return score_empo.scorer(values)
+    from explorl import score_sde2
 
-    def scored(lines: Sequence[Line]) -> list[dict]:
-        found = sde2.components([x.completion for x in lines], [x.gold for x in lines], encode, config)
-        rows = []
-        for i, line in enumerate(lines):
-            parsed = parse(line.completion, max_strategies=config.max_strategies, dup_key=config.dup_key)
-            rows.append({key: _plain(column[i]) for key, column in found.items()}
-                        | {"reason": parsed.reason, "source": parsed.source, "counts": dict(parsed.counts)})
-        return rows
+    return score_sde2.scorer(values, encode)
 
-    return score
+
+def run(paper: str, values: Mapping[str, object], source: IO[bytes], target: IO[str], *, batch: int | None = None
+        ) -> int:
+    """Score a paper's JSON lines from one stream to another; returns the number of bad lines.
+
+    Args:
+        paper: one of :data:`PAPERS`.
+        values: settings.
+        source, target: as in :func:`score_lines`.
+        batch: lines scored together, ≥ 1; None is 32. EMPO scores group by group and takes none.
+
+    Raises:
+        ConfigError: a wrong setting, found before a line is read.
+    """
+    if batch is not None and batch < 1:
+        raise ConfigError("--batch", batch, "a whole number ≥ 1")
+    if paper == "empo":
+        from explorl import score_empo
+
+        if batch is not None:
+            raise ConfigError("--batch", batch, "left out: lines with the same group are scored together")
+        return score_empo.score_groups(source, target, score_empo.scorer(values))
+    return score_lines(source, target, scorer(paper, values), batch=batch or 32)
 
 
 def score_lines(source: IO[bytes], target: IO[str], score: Callable[[Sequence[Line]], list[dict]], *,
@@ -111,17 +115,15 @@ def score_lines(source: IO[bytes], target: IO[str], score: Callable[[Sequence[Li
     Returns:
         The number of bad lines.
     """
-    bad, waiting = 0, []
-    for line in read_lines(source):
-        waiting.append(line)
-        if len(waiting) >= batch:
-            bad += _write(waiting, target, score)
-            waiting = []
-    return bad + _write(waiting, target, score)
+    lines, bad = read_lines(source), 0
+    while waiting := list(islice(lines, batch)):
+        bad += write(waiting, target, score)
+    return bad
 
 
-def read_lines(source: IO[bytes]) -> Iterator[Line]:
-    """Input lines, never more than :data:`MAX_LINE_BYTES` of one in memory."""
+def read_lines(source: IO[bytes], parse: Callable[[int, bytes], Line] | None = None) -> Iterator[Line]:
+    """Input lines, never more than :data:`MAX_LINE_BYTES` of one in memory; ``parse`` is :func:`parse_line`."""
+    parse = parse or parse_line
     number = 0
     while raw := source.readline(MAX_LINE_BYTES + 1):
         number += 1
@@ -130,11 +132,18 @@ def read_lines(source: IO[bytes]) -> Iterator[Line]:
                 raw = source.readline(MAX_LINE_BYTES)
             yield Line(number, error=f"longer than {MAX_LINE_BYTES} bytes")
         elif raw.strip():
-            yield parse_line(number, raw)
+            yield parse(number, raw)
 
 
-def parse_line(number: int, raw: bytes) -> Line:
+def parse_line(number: int, raw: bytes, *, needed: Sequence[str] = ("completion", "gold"),
+               optional: Sequence[str] = ()) -> Line:
     """One line's bytes → a line to score, or its error.
+
+    Args:
+        number: of the line, from 1.
+        raw: the bytes.
+        needed: fields that must be there: text, and ``group`` may be a whole number.
+        optional: fields that may be missing or null.
 
     >>> parse_line(7, b'{"completion": "x"}').error
     'gold: missing'
@@ -148,17 +157,23 @@ def parse_line(number: int, raw: bytes) -> Line:
     except (ValueError, RecursionError) as error:
         return Line(number, error=f"not JSON that can be read ({type(error).__name__})")
     if not isinstance(row, dict):
-        return Line(number, error="not a JSON object with completion and gold")
+        return Line(number, error=f"not a JSON object with {' and '.join(needed)}")
     ident = row.get("id") if isinstance(row.get("id"), (str, int)) else None
-    for name in ("completion", "gold"):
+    found: dict[str, Any] = {}
+    for name in (*needed, *optional):
+        if name in optional and row.get(name) is None:
+            continue
         if name not in row:
             return Line(number, id=ident, error=f"{name}: missing")
-        if not isinstance(row[name], str):
-            return Line(number, id=ident, error=f"{name}: must be text, not {type(row[name]).__name__}")
-    return Line(number, _whole_text(row["completion"]), _whole_text(row["gold"]), ident)
+        value = row[name]
+        if not isinstance(value, str) and (name != "group" or type(value) is not int):
+            kind = "text or a whole number" if name == "group" else "text"
+            return Line(number, id=ident, error=f"{name}: must be {kind}, not {type(value).__name__}")
+        found[name] = _whole_text(value) if isinstance(value, str) else value
+    return Line(number, id=ident, **found)
 
 
-def _write(lines: Sequence[Line], target: IO[str], score: Callable[[Sequence[Line]], list[dict]]) -> int:
+def write(lines: Sequence[Line], target: IO[str], score: Callable[[Sequence[Line]], list[dict]]) -> int:
     """Write a line's score or error for each; returns the number of errors."""
     good = [line for line in lines if not line.error]
     rows = dict(zip((line.number for line in good), score(good) if good else (), strict=True))
@@ -177,7 +192,8 @@ def _whole_text(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """A value as JSON can say it; None for a number that is not finite."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

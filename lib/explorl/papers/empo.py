@@ -25,13 +25,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from explorl.papers.empo_clusters import Clustering, Equal, about, cluster, columns, read
+from explorl.papers.empo_clusters import Clustering, Equal, about, cluster, columns, of_group, read
 from explorl.papers.empo_config import Config
 from explorl.papers.method import Advantages, Batch, Method, group_normalise, message_text
 from explorl.papers.sde2_config import require
 
 __all__ = [
-    "Config", "Equal", "about", "read", "Clustering", "cluster", "columns", "KEPT", "FLAT",
+    "Config", "Equal", "about", "of_group", "read", "Clustering", "cluster", "columns", "KEPT", "FLAT",
     "reward", "gate", "rewards", "normalise", "Clustered", "EMPO", "reward_function",
 ]
 
@@ -199,19 +199,19 @@ class Clustered(Method):
         return Advantages(values * kept, kept if self.config.filtered == "drop" else None)
 
     def _right(self, groups: Sequence[Clustering], batch: Batch) -> dict[str, np.ndarray]:
-        """``oc``; each different answer to one question is compared with the reference once."""
-        golds = [str(gold).strip() for gold in batch.gold]
+        """``oc``; each different answer of a group is compared with the reference once."""
+        golds, size = [str(gold).strip() for gold in batch.gold], batch.group_size
         if not any(golds):
             return {}
-        right: dict[tuple[int, str, str], float] = {}
         oc = np.full(len(golds), np.nan)
-        for row, gold in enumerate(golds):
-            number, place = divmod(row, batch.group_size)
-            answer = groups[number].answers[place]
-            key = number, gold, answer
-            if gold and key not in right:
-                right[key] = float(bool(answer and about(self.gold_equal, batch.prompts[row])(gold, answer)))
-            oc[row] = right.get(key, np.nan)
+        for number, group in enumerate(groups):
+            same = of_group(about(self.gold_equal, batch.prompts[number * size]))
+            right: dict[tuple[str, str], float] = {}
+            for row, answer in enumerate(group.answers, start=number * size):
+                key = golds[row], answer
+                if golds[row] and key not in right:
+                    right[key] = float(bool(answer and same(*key)))
+                oc[row] = right.get(key, np.nan)
         return {"oc": oc}
 
 

@@ -20,6 +20,11 @@ def about(equal: Equal, question: str) -> Equal:
     return equal.about(question) if hasattr(equal, "about") else equal
 
 
+def of_group(equal: Equal) -> Equal:
+    """The equality with a time budget for the answers of one group, where it keeps one."""
+    return equal.group() if hasattr(equal, "group") else equal
+
+
 def read(completion: str, config: Config = Config()) -> str:
     r"""The answer of a completion, or '' where it gives none. Never raises on text.
 
@@ -52,6 +57,7 @@ class Clustering:
         entropy_nats: H = −Σ p(c) log p(c) in nats, 0 … ln G (eq 4).
         leader: number of the largest cluster that is not blank, the earliest of equally large ones; −1 if all
             are blank.
+        reasons: G codes: ``ok``, ``blank``, or why the equality could not go by an answer's meaning.
     """
 
     answers: tuple[str, ...]
@@ -60,6 +66,7 @@ class Clustering:
     p: np.ndarray
     entropy_nats: float
     leader: int
+    reasons: tuple[str, ...]
 
     @property
     def n_clusters(self) -> int:
@@ -77,7 +84,7 @@ def cluster(texts: Sequence[str], equal: Equal, config: Config = Config()) -> Cl
 
     Args:
         texts: G ≥ 1 answers in sampling order.
-        equal: whether two answers mean the same.
+        equal: whether two answers mean the same. Its ``group()``, if it has one, bounds what the group costs.
         config: ``rule`` decides where an answer equals several clusters.
 
     Raises:
@@ -88,7 +95,8 @@ def cluster(texts: Sequence[str], equal: Equal, config: Config = Config()) -> Cl
     ((0, 1, 0, 2), [0.5, 0.25, 0.5, 0.25], 1.0397, 0)
     """
     require(len(texts) > 0, "answers", "none", "at least one answer")
-    ids = clusters.fast(texts, equal, rule=config.rule)
+    view = of_group(equal)
+    ids = clusters.fast(texts, view, rule=config.rule)
     blank = np.array([clusters.is_blank(text) for text in texts])
     sizes = clusters.sizes(ids)
     unspoken = {number for number, none in zip(ids, blank, strict=True) if none}
@@ -96,7 +104,9 @@ def cluster(texts: Sequence[str], equal: Equal, config: Config = Config()) -> Cl
     leader = spoken.index(max(spoken)) if any(spoken) else -1
     shares = np.array([sizes[number] for number in ids]) / len(ids)
     plain = tuple("" if none else text for text, none in zip(texts, blank, strict=True))
-    return Clustering(plain, tuple(ids), blank, shares, clusters.entropy_nats(ids), leader)
+    why = getattr(view, "reason", lambda text: "ok")
+    reasons = tuple("blank" if none else why(text) for text, none in zip(texts, blank, strict=True))
+    return Clustering(plain, tuple(ids), blank, shares, clusters.entropy_nats(ids), leader, reasons)
 
 
 def columns(groups: Sequence[Clustering]) -> dict[str, np.ndarray]:

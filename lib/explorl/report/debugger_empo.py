@@ -48,7 +48,7 @@ def _answer(group: Clustering, batch: Batch, index: int, config: Config, row: Ma
     named += ", …" if len(members) > SHOWN_MEMBERS else ""
     shown = [
         Stage("extracted answer", "the text", answer,
-              "blank" if blank else _source(batch.completions[index], config)),
+              "blank" if blank else _source(batch.completions[index], config) + _unread(group.reasons[place])),
         Stage("cluster", f"{len(group.ids)} answers, {config.rule.replace('_', ' ')}",
               "alone: no answer" if blank else f"completions {named}",
               "a blank opens its own cluster" if blank else f"written as {written}", "Algorithm 1"),
@@ -65,6 +65,10 @@ def _source(completion: str, config: Config) -> str:
     if config.answer_from == "anywhere":
         return _SOURCE[answers.extract(completion)[1]]
     return _SOURCE["BOX"] if config.answer_from == "boxed" else "from <final_answer> or <answer>"
+
+
+def _unread(reason: str) -> str:
+    return "" if reason == "ok" else f"; not compared by its meaning: {reason}"
 
 
 def _group(group: Clustering, method: Clustered) -> list[Stage]:
