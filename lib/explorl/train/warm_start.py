@@ -45,7 +45,7 @@ class Habits:
 
 STARTS: dict[str, Habits] = {
     "habits": Habits(),
-    "right": Habits(stories=(1.0,) * 6, blocks=(0.15, 0.25, 0.30, 0.18, 0.12), stay=0.05, off_topic=0.0),
+    "right": Habits(stories=(1.0,) * 6, blocks=(0.02, 0.10, 0.25, 0.33, 0.30), stay=0.05, off_topic=0.0),
     "wrong": Habits(stories=(0.10, 0.08, 0.08, 0.07, 0.07, 0.60), blocks=(0.40, 0.30, 0.20, 0.07, 0.03), stay=0.4,
                     off_topic=0.0),
 }
