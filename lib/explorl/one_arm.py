@@ -21,7 +21,8 @@ from explorl.report.records import write_atomic
 from explorl.tasks import Problem, Split
 
 CURVE_PROBLEMS = 64
-"""Problems of the select split that a point of a learning curve is measured on, at most."""
+CURVE_SAMPLES = 16
+"""Problems of the select split that a point of a learning curve is measured on, and samples for each, at most."""
 TEST_SEED, CURVE_SEED = 1_000_003, 1_000_033
 WATCH_S = 1.0
 
@@ -92,7 +93,8 @@ def _train(params, arm, seed, folder, policy, problems: Split, tool, test) -> di
             test()
         if not params.eval_every:
             return {}
-        metrics, _ = _evaluate(params, policy, problems.select[:CURVE_PROBLEMS], tool, seed + CURVE_SEED)
+        few = params.model_copy(update={"eval_samples": min(params.eval_samples, CURVE_SAMPLES)})
+        metrics, _ = _evaluate(few, policy, problems.select[:CURVE_PROBLEMS], tool, seed + CURVE_SEED)
         return {name: entry["value"] for name, entry in metrics.items()}
 
     chapter = chapter_arms(params)
