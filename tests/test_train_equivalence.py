@@ -4,10 +4,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import tiny_policy as tiny
 import torch
 import unsloth_cpu
+
+from explorl.papers.method import Batch
 
 FOLDER = Path(__file__).parent
 
@@ -42,6 +46,24 @@ def test_sampled_rollouts_train_on_both(trl_results, unsloth_results):
     for results in (trl_results, unsloth_results):
         weights = results["sampled"][0]
         assert weights.isfinite().all() and (weights - results["bonus"][0]).abs().max() > 1e-3
+
+
+def test_the_empo_scenario_keeps_a_group_and_drops_two():
+    """The ungated scenario, which differs, learns from one of the two."""
+    tokenizer, problems = tiny.tokenizer(), tiny.problems(3)
+    prompts = [problem.prompt for problem in problems for _ in range(4)]
+    stub = SimpleNamespace(processing_class=tokenizer, num_generations=4)
+    kept, taught = {}, {}
+    for gate in ("entropy", "none"):
+        method = tiny.Agreeing(gate=gate)
+        texts = tokenizer.batch_decode(method.rollout(prompts, stub)["completion_ids"], skip_special_tokens=True)
+        batch = Batch(prompts, texts, [""] * 12, 4)
+        found = method.components(batch)
+        advantages = method.advantages(method.aggregate(found, batch), found, batch)
+        kept[gate] = advantages.keep.reshape(3, 4).all(axis=1).tolist()
+        taught[gate] = advantages.values.reshape(3, 4).any(axis=1).tolist()
+    assert sum(kept["entropy"]) == 1 and kept["entropy"] == taught["entropy"]
+    assert kept["none"] == [True] * 3 and sum(taught["none"]) == 2
 
 
 def test_scenarios_differ_from_one_another(trl_results):

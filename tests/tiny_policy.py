@@ -8,6 +8,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
+from explorl.papers.empo import EMPO, Config
 from explorl.papers.method import Advantages, Batch, Method, group_normalise
 
 WORDS = ["<pad>", "<eos>", "yes", "no"] + [f"w{i}" for i in range(28)]
@@ -104,3 +105,25 @@ class PerToken(Scripted):
         base = group_normalise(total, batch.group_size)
         weights = [a * np.linspace(1.8, 0.2, n) for a, n in zip(base, batch.lengths)]
         return Advantages(weights, keep=np.arange(len(total)) % 5 != 0)
+
+
+class Agreeing(EMPO):
+    """EMPO on groups of four that agree, half agree, or all differ, one of them without an answer.
+
+    The answer is a completion's first word, "no" is none. Which kind a group is follows from its prompt's length.
+    """
+
+    GROUPS = (("yes", "w1", "no", "yes"), ("yes", "yes", "yes", "yes"), ("yes", "w1", "w2", "no"))
+
+    def __init__(self, **settings):
+        super().__init__(Config(**settings), lambda a, b: a == b)
+
+    def read(self, completion):
+        first = completion.split()[:1]
+        return "" if first == ["no"] else "".join(first)
+
+    def rollout(self, prompts, trainer):
+        out = Scripted().rollout(prompts, trainer)
+        for i, (prompt, words) in enumerate(zip(out["prompt_ids"], out["completion_ids"])):
+            words[0] = WORDS.index(self.GROUPS[len(prompt) % 3][i % 4])
+        return out
