@@ -21,7 +21,8 @@ class Worker:
         """One question of :mod:`explorl.text.math_worker`, and the processor time that it may take.
 
         Returns:
-            (the reply, seconds of processor time it took); the reply is ``None`` where it was given up.
+            (the reply, seconds of processor time it took); where it was given up,
+            the reply is ``None`` and the time is ``seconds``.
 
         Raises:
             RuntimeError: if math-verify cannot be started at all.
@@ -40,8 +41,8 @@ class Worker:
             finally:  # also when interrupted: a late verdict must not answer the next question
                 if not line:
                     self._end()
-            reply, seconds = json.loads(line) if line else (None, 0.0)
-            return reply, seconds
+            reply, spent = json.loads(line) if line else (None, seconds)
+            return reply, seconds if reply is None else spent
 
     def _start(self) -> "subprocess.Popen[str]":
         script = Path(__file__).with_name("math_worker.py")

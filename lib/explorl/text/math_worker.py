@@ -81,6 +81,15 @@ def values(answer: str) -> list[float] | None:
     return [value.real for value in found] if all(value.imag == 0 for value in found) else None
 
 
+WARM_UP = (
+    (r"\sqrt{2} + 1", r"\frac{x}{2} + 1"),
+    ("x<2", r"(-\infty,2)"),
+    ("x=5", "y=4"),
+    (r"\{1,2\}", r"\{1,a\}"),
+    (r"5\%", "0.1"),
+    (r"\begin{pmatrix}1\\2\end{pmatrix}", r"\text{Paris}"),
+)
+"""sympy and the LaTeX grammar load parts of themselves on first use: on nobody's budget."""
 QUESTIONS: dict[str, Callable[..., object]] = {"one": one, "both": both, "loose": loose, "values": values}
 
 
@@ -117,19 +126,19 @@ def send(*values: object) -> None:
 
 def main() -> None:
     """Keep one child answering; end with the input."""
-    both(r"\sqrt{2} + 1", r"\frac{x}{2} + 1")  # sympy loads parts of itself on first use: on nobody's budget
+    for pair in WARM_UP:
+        both(*pair)
     send("ready")
     while True:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN)
         child = os.fork()
         if child == 0:
-            serve(before.ru_utime + before.ru_stime)
+            serve(spent.ru_utime + spent.ru_stime)
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         if status == 0:
             return
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        send(None, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        send(None, 0.0)
 
 
 if __name__ == "__main__":
