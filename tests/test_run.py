@@ -167,24 +167,35 @@ def test_two_processes_do_not_work_in_one_folder(tmp_path):
     assert (tmp_path / "log").read_text() == "in out in out "
 
 
-def test_the_source_hash_sees_the_library_and_not_other_chapters(tmp_path, monkeypatch):
-    monkeypatch.setattr(places, "PACKAGE", tmp_path)
-    for name in ("text/a.py", "papers/sde2.py", "papers/rose.py", "report/tables.py", "encoders.py"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("x = 1\n")
-    before = provenance.source_hash("sde2")
-    for name in ("papers/rose.py", "report/tables.py"):
-        (tmp_path / name).write_text("x = 2\n")
-    assert provenance.source_hash("sde2") == before
-    for name in ("text/a.py", "papers/sde2.py", "encoders.py"):
-        (tmp_path / name).write_text("x = 3\n")
-        assert provenance.source_hash("sde2") != before
-        before = provenance.source_hash("sde2")
+def test_the_source_hash_follows_imports_and_leaves_the_rest_alone(tmp_path, monkeypatch):
+    package = tmp_path / "explorl"
+    monkeypatch.setattr(places, "PACKAGE", package)
+    sources = {"one_arm.py": "import importlib\nfrom explorl.report import tables\n",
+               "arms_sde2.py": "from explorl.papers import sde2\n\ndef f():\n    from explorl.encoders import load\n",
+               "papers/sde2.py": "from explorl.text.a import x\n", "text/a.py": "import explorl.text.b\n",
+               "text/b.py": "x = 1\n", "encoders.py": "x = 1\n", "tasks/digits.py": "x = 1\n",
+               "tasks/aime.py": "x = 1\n", "papers/rose.py": "x = 1\n", "report/tables.py": "x = 1\n"}
+    for name, text in sources.items():
+        (package / name).parent.mkdir(exist_ok=True, parents=True)
+        (package / name).write_text(text)
+    before = provenance.source_hash("sde2", ["digits"])
+    for name in ("papers/rose.py", "report/tables.py", "tasks/aime.py"):
+        (package / name).write_text("x = 2\n")
+        assert provenance.source_hash("sde2", ["digits"]) == before, name
+    for name in ("text/b.py", "encoders.py", "tasks/digits.py", "one_arm.py"):
+        (package / name).write_text(sources[name] + "y = 2\n")
+        after = provenance.source_hash("sde2", ["digits"])
+        assert after != before, name
+        before = after
 
 
-def test_every_file_that_the_source_hash_names_exists():
-    assert all((places.PACKAGE / name).exists() for name in ("arms_sde2.py", "encoders.py", "one_arm.py"))
-    assert all((places.PACKAGE / room).is_dir() for room in provenance.ROOMS)
+@pytest.mark.parametrize("chapter, module", [("sde2", "papers/sde2_diversity.py"), ("empo", "text/clusters.py")])
+def test_the_source_hash_of_a_chapter_reaches_its_mathematics(chapter, module):
+    files = {p.relative_to(places.PACKAGE).as_posix() for p in provenance._closure(
+        ["one_arm", f"arms_{chapter}", "tasks.digits", *provenance.STARTED])}
+    assert {module, "one_arm.py", f"arms_{chapter}.py", "text/math_worker.py", "train/trainer.py",
+            "tasks/digits.py"} <= files
+    assert not any(name.startswith("report/") for name in files)
 
 
 def test_metrics_table_by_hand(here):

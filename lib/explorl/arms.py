@@ -108,7 +108,8 @@ def group_folder(params: RunParams) -> Path:
     """
     versions = provenance.versions(DECIDES_NUMBERS)
     return places.runs_dir() / provenance.joined(params.hash(without=NOT_TRAINING),
-                                                 provenance.source_hash(params.chapter), json.dumps(versions))
+                                                 provenance.source_hash(params.chapter, params.tasks),
+                                                 json.dumps(versions))
 
 
 def read_result(folder: Path) -> dict:

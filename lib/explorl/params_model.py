@@ -88,6 +88,11 @@ class RunParams(BaseModel):
             raise problem
         return self
 
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of all tasks of the run: the one that is trained on first."""
+        return self.task, *getattr(self, "eval_tasks", ())
+
     def train_config(self, seed: int) -> TrainConfig:
         """The trainer's settings for one seed: each field of TrainConfig that has a parameter of its name."""
         from dataclasses import fields

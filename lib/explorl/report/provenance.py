@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.metadata
 import os
@@ -16,8 +17,12 @@ from explorl import places
 
 PACKAGES = ("explorl", "torch", "transformers", "trl", "peft", "sentence-transformers", "datasets",
             "bitsandbytes", "unsloth", "numpy")
-CHAPTERS = ("sde2", "rose", "imagine", "empo")
-ROOMS = ("text", "tasks", "papers", "train")
+DECIDING = ("text", "tasks", "papers", "train", "encoders", "judges", "errors")
+"""Modules and rooms whose source decides numbers."""
+STARTED = ("text.math_worker",)
+"""Started as a script, not imported."""
+ESTIMATES = ("train.memory", "train.preflight")
+"""They say whether a run fits, and change no number of it."""
 
 
 def versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
@@ -67,22 +72,50 @@ def git_state() -> tuple[str | None, bool | None]:
     return commit.strip(), bool(changed and changed.strip())
 
 
-def source_hash(chapter: str) -> str:
+def source_hash(chapter: str, tasks: Iterable[str] = ()) -> str:
     """Sixteen hexadecimal digits of the library's source that a chapter's numbers depend on.
 
-    The rooms up to ``train`` count, and the arm that joins them; other chapters' papers do not, nor tables,
-    figures and the command line.
+    What the chapter's arm imports, directly or through others, as far as it stands in the rooms up to ``train``;
+    not tables, figures and the command line.
+
+    Args:
+        chapter: such as ``sde2``.
+        tasks: names of the tasks, whose modules are imported by name.
     """
-    others = tuple(name for name in CHAPTERS if name != chapter)
     digest = hashlib.sha256()
-    files = [p for room in ROOMS for p in sorted((places.PACKAGE / room).rglob("*"))
-             if p.suffix == ".py" or p.name == "SHA256"]
-    files += [places.PACKAGE / name for name in (f"arms_{chapter}.py", "encoders.py", "judges.py", "one_arm.py")]
+    roots = ["one_arm", f"arms_{chapter}", *(f"tasks.{task}" for task in tasks), *STARTED]
+    files = [path for path in _closure(roots) if path.is_file()]
+    files += sorted((places.PACKAGE / "train").rglob("SHA256"))
     for path in files:
         name = path.relative_to(places.PACKAGE).as_posix()
-        if path.is_file() and not (name.startswith("papers/") and path.stem.startswith(others)):
-            digest.update(f"{name}\n".encode() + path.read_bytes().replace(b"\r\n", b"\n"))
+        digest.update(f"{name}\n".encode() + path.read_bytes().replace(b"\r\n", b"\n"))
     return digest.hexdigest()[:16]
+
+
+def _closure(roots: Iterable[str]) -> list[Path]:
+    """The files of modules of the package and of all that they import from the rooms that decide numbers."""
+    waiting, seen = list(roots), {}
+    while waiting:
+        name = waiting.pop()
+        path = places.PACKAGE.joinpath(*name.split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if name in seen or name in ESTIMATES or not path.is_file():
+            continue
+        seen[name] = path
+        waiting += [other for other in _imports(path) if other.split(".")[0] in DECIDING]
+    return [seen[name] for name in sorted(seen)]
+
+
+def _imports(path: Path) -> Iterable[str]:
+    """Names of the package's own modules that a file imports, also inside functions, without ``explorl.``."""
+    own = f"{places.PACKAGE.name}."
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and f"{node.module}.".startswith(own):
+            module = f"{node.module}."
+            for name in (module, *(f"{module}{alias.name}." for alias in node.names)):
+                yield name.removeprefix(own).rstrip(".")
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.removeprefix(own) for alias in node.names if alias.name.startswith(own))
 
 
 def notebook_hash(path: Path) -> str:
