@@ -68,6 +68,23 @@ def test_minutes_of_demonstrations_are_a_completions_share():
     assert preflight.minutes(RUN | {"arms": ["base"]})[1] == 0
 
 
+@pytest.mark.parametrize(("change", "batch"), [
+    ({}, 16), ({"backbone": "toy"}, 16), ({"backbone": "unsloth/Qwen2.5-14B", "lora_r": 8}, 2),
+    ({"backbone": "unsloth/Qwen2.5-Math-7B", "equality": "verifier"}, 8),
+])
+def test_an_evaluation_samples_as_many_at_once_as_fit(change, batch):
+    params = RUN | {"arms": ["base"]} | change
+    assert preflight.evaluation_batch(params) == batch
+    if batch < 16:
+        demand = preflight.demand_of(params)
+        assert demand.at_once == batch and need_gib(demand) <= 14.0 < need_gib(replace(demand, at_once=2 * batch))
+
+
+def test_smaller_evaluation_batches_take_longer():
+    params = RUN | {"arms": ["base"], "eval_problems": 64, "backbone": "unsloth/Qwen2.5-14B", "lora_r": 8}
+    assert preflight.minutes(params)[1] == 64 / preflight.evaluation_batch(params)
+
+
 def test_fourteen_billion_do_not_fit():
     with pytest.raises(ConfigError, match="memory.*14.0 GiB on a T4"):
         preflight.require_fit(RUN | {"backbone": "unsloth/Qwen2.5-14B", "equality": "verifier"})

@@ -188,6 +188,16 @@ def test_natural_filters_are_on_for_the_full_set_alone_and_count_as_told(tmp_pat
     assert [p.prompt for p in words][:1] == ["plain q"] and "at the limit q" not in {p.prompt for p in words}
 
 
+def test_natural_solutions_are_the_llama_responses(tmp_path):
+    write(tmp_path, "natural_reasoning_simple.jsonl", natural_rows())
+    parts = natural.splits(select=0.0, data_dir=tmp_path, solutions=True)
+    assert len(parts.train) == 6 and {p.meta["solution"] for p in parts.train} >= {"fine"}
+    write(tmp_path, "natural_reasoning_simple.jsonl", [NATURAL | {"responses": None}])
+    assert len(natural.splits(select=0.0, data_dir=tmp_path).train) == 1
+    with pytest.raises(ConfigError, match="solutions = True"):
+        natural.splits(data_dir=tmp_path, solutions=True)
+
+
 def test_natural_sample_and_solution(tmp_path):
     rows = [NATURAL | {"question": f"Where is {i}?"} for i in range(30)]
     write(tmp_path, "natural_reasoning_simple.jsonl", rows)

@@ -21,9 +21,10 @@ from explorl.train.seams import text_of
 def problems(params: EMPOParams, arm: str) -> Split:
     """The problems as the policy reads them: in the toy world as they are, else a chat that asks for a box.
 
-    With ``eval_tasks``, the test part is theirs, and no training question is among them.
+    With ``eval_tasks``, the test part is theirs, and no training question is among them. The arm ``sft`` gets those
+    questions whose worked solution is known.
     """
-    found = splits(params.task)
+    found = splits(params.task, **({"solutions": True} if arm == "sft" and params.task in ("numina", "natural") else {}))
     if params.eval_tasks:
         found = found.tested_on(evaluation(params.eval_tasks))
     return found if params.backbone == "toy" else asked(found, "boxed")

@@ -114,11 +114,12 @@ def load_policy(params: RunParams, seed: int):
 
 def _evaluate(params: RunParams, policy, problems: Sequence[Problem], tool, seed: int) -> tuple[dict, list[dict]]:
     from explorl.train.evaluate import sample
+    from explorl.train.preflight import evaluation_batch
 
     groups = sample(policy.model, policy.tokenizer, [p.prompt for p in problems], n=params.eval_samples,
                     temperature=params.eval_temperature, top_p=params.eval_top_p,
                     max_new_tokens=params.max_completion_tokens, seed=seed,
-                    batch_size=256 if params.backbone == "toy" else 16)
+                    batch_size=256 if params.backbone == "toy" else evaluation_batch(params))
     return chapter_arms(params).measure(params, problems, groups, tool)
 
 

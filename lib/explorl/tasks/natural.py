@@ -101,16 +101,25 @@ def load(source: str = "simple", *, limits: Limits | None = None, sample: int | 
     return [kept[i] for i in sorted(random.Random(seed).sample(range(len(kept)), sample))]
 
 
-def splits(*, select: float = 0.02, seed: int = 0, data_dir: str | os.PathLike | None = None, **options) -> Split:
+def splits(*, select: float = 0.02, seed: int = 0, data_dir: str | os.PathLike | None = None,
+           solutions: bool = False, **options) -> Split:
     """Train and select; the test part is empty.
 
     Args:
         select: share of the questions set aside for choosing settings, in [0, 1).
         seed: of that choice and of the sample.
         data_dir: as in :func:`load`.
+        solutions: keep only questions with a Llama response, which stands in ``meta["solution"]``.
         options: ``source``, ``limits``, ``sample``, ``count`` of :func:`load`.
+
+    Raises:
+        ConfigError: as :func:`load`; or ``solutions`` are asked for and no question has one.
     """
     problems = load(seed=seed, data_dir=data_dir, **options)
+    if solutions:
+        problems = [problem for problem in problems if "solution" in problem.meta]
+        if not problems:
+            raise ConfigError("solutions", solutions, "false, or the data have Llama responses (source 'full' has)")
     return split_by_key(problems, (1.0 - select, select, 0.0), seed)
 
 

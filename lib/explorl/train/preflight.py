@@ -11,7 +11,7 @@ import math
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,8 @@ EVALUATION_BATCH = 16
 CURVE_PROBLEMS = 64
 MINUTES_BASIS = (
     "an estimate that nobody measured: 25–60 s per prompt group, the spread of published T4 runs with other "
-    "settings; evaluation is taken to cost one such step per 16 completions, a demonstration a completion's share of one"
+    "settings; evaluation is taken to cost one such step per 16 completions (fewer where 16 do not fit), a "
+    "demonstration a completion's share of one"
 )
 CPU_BACKBONES = ("toy", "smollm2")
 UNTRAINED_ARMS = ("base", "single_trace", "multi_strategy")
@@ -123,12 +124,22 @@ def demand_of(params: Any) -> Demand:
         raise ConfigError("lora_r", rank, "at least 1 on a GPU: training all weights does not fit a T4")
     trained = set(_get(params, "arms", ["sde2"])) - set(UNTRAINED_ARMS)
     sampled = trained - set(DEMONSTRATED_ARMS)
-    return Demand(
+    demand = Demand(
         shape_of(backbone), rank, group, length - completion, completion, rows if sampled else min(rows, prompts),
         prompts, _get(params, "load_in_4bit", True), trained=bool(trained),
-        at_once=None if sampled else EVALUATION_BATCH,
         judge_parameters=JUDGE_PARAMETERS.get(_get(params, "equality", ""), 0.0),
     )
+    return demand if sampled else replace(demand, at_once=_fitting_batch(demand))
+
+
+def evaluation_batch(params: Any) -> int:
+    """Completions that an evaluation samples at once: 16, or as many fewer as fit a T4 beside the rest."""
+    return EVALUATION_BATCH if _get(params, "backbone") in CPU_BACKBONES else _fitting_batch(demand_of(params))
+
+
+def _fitting_batch(demand: Demand) -> int:
+    sizes = [EVALUATION_BATCH >> halvings for halvings in range(EVALUATION_BATCH.bit_length())]
+    return next((n for n in sizes if need_gib(replace(demand, at_once=n)) <= LIMIT_GIB), 1)
 
 
 def minutes(params: Any) -> tuple[float, float]:
@@ -141,7 +152,7 @@ def minutes(params: Any) -> tuple[float, float]:
     questions = _get(params, "eval_problems", 0) * len(arms)
     questions += CURVE_PROBLEMS * len(trained) * (_get(params, "steps") // every if every else 0)
     answers = questions * _get(params, "eval_samples", 1)
-    work = seeds * (steps + math.ceil(answers / EVALUATION_BATCH))
+    work = seeds * (steps + (math.ceil(answers / evaluation_batch(params)) if answers else 0))
     low, high = (work * seconds / 60 for seconds in STEP_SECONDS)
     return low, high
 
