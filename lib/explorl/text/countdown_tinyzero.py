@@ -7,7 +7,7 @@ digits counts as a number, so ``2.5`` uses a 2 and a 5; ``.``, ``**`` and ``//``
 Source: ``verl/utils/reward_score/countdown.py`` of Jiayi-Pan/TinyZero at 95df88f, unchanged in Gaojingtong/IMAGINE at
 44d1632. Deviations: a power whose exact value has more than :data:`MAX_BITS` bits gets the reason ``hangs`` instead
 of the time it would take (``99**98**97`` never ends there); an answer of more than :data:`MAX_CHARS` characters is
-wrong; a carriage return between tokens is wrong.
+wrong; of a line only the last :data:`WINDOW_CHARS` characters are searched; a carriage return between tokens is wrong.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from explorl.text.expression import EXACT, ExpressionError, evaluate, postfix
 TEMPLATES = ("base", "qwen-instruct")
 MAX_BITS = 100_000
 MAX_CHARS = 2_000
+WINDOW_CHARS = 100_000
 MAX_DEPTH = 200
 TOLERANCE = 1e-5
 
@@ -66,7 +67,7 @@ def _last_line_answer(text: object, template: str) -> str | None:
     if not isinstance(text, str):
         return None
     before, mark, after = text.partition("Assistant:")
-    line = (after if mark and template == "qwen-instruct" else text).rpartition("\n")[2]
+    line = (after if mark and template == "qwen-instruct" else text).rpartition("\n")[2][-WINDOW_CHARS:]
     found, position = None, 0
     while True:  # the first closing tag after an opening one ends it, and what lies between may hold another
         begin = line.find("<answer>", position) + len("<answer>")
