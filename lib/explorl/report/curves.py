@@ -149,6 +149,6 @@ def _line(axis, steps: np.ndarray, values: np.ndarray, arm: str, index: int):
     paint = style.colour(arm, index)
     band = np.isfinite(low) & np.isfinite(high)
     axis.fill_between(steps, low, high, where=band, color=paint, alpha=0.16, linewidth=0)
-    line, = axis.plot(steps, mean, color=paint, linestyle=(0, (4, 1.5)) if "shuffled" in arm else "-",
+    line, = axis.plot(steps, mean, color=paint, linestyle=style.dashes(arm),
                       marker="o" if len(steps) < 3 else None)
     return line

@@ -41,7 +41,7 @@ def learning_curves(steps: Sequence[float], curves: Mapping[str, np.ndarray], *,
             mean, low, high = (scale * part for part in _band(arm, values, len(x), confidence))
             paint = style.colour(arm, index)
             axes.fill_between(x, low, high, color=paint, alpha=0.18, linewidth=0)
-            axes.plot(x, mean, color=paint, zorder=3, linestyle=(0, (4, 1.5)) if "shuffled" in arm else "-")
+            axes.plot(x, mean, color=paint, zorder=3, linestyle=style.dashes(arm))
             ends[arm] = mean[np.isfinite(mean)][-1] if np.isfinite(mean).any() else math.nan
         if chance is not None:
             axes.axhline(scale * chance, color=style.INK, linewidth=1, linestyle=":")

@@ -29,18 +29,26 @@ BLUE, ORANGE, GREEN, PINK, SKY, RED = "#2b83ba", "#e08a00", "#009e73", "#c76aa5"
 ARM_COLOURS: Mapping[str, str] = {
     "base": INK, "single_trace": INK, "multi_strategy": "#9a8f7d", "cfl": GREEN, "cfee": ORANGE, "sde2": BLUE,
     "sde2_shuffled": PINK, "oc_fa": RED, "oc_fa_sd": SKY,
+    "empo": BLUE, "empo_log": SKY, "vote": ORANGE, "supervised": GREEN, "random": PINK, "sft": "#9a8f7d",
 }
 ARM_NAMES: Mapping[str, str] = {
     "base": "base", "single_trace": "single trace", "multi_strategy": "multi-strategy", "cfl": "GRPO-CFL",
     "cfee": "GRPO-CFEE", "sde2": "SD-E²", "sde2_shuffled": "SD-E², shuffled", "oc_fa": "outcome + format",
     "oc_fa_sd": "outcome + format + exploration",
+    "empo": "EMPO", "empo_log": "EMPO, log p", "vote": "majority vote", "supervised": "GRPO, supervised",
+    "random": "random reward", "sft": "SFT",
 }
+CONTROLS = ("sde2_shuffled", "random")
+"""Arms that keep everything of a method but its cause; figures draw them dashed."""
+RIGHT, WRONG = BLUE, RED
+"""Colours of what is right and of what is wrong."""
 COMPONENT_COLOURS: Mapping[str, str] = {
-    "oc": BLUE, "re": SKY, "fa": ORANGE, "sd": GREEN, "rd": GREEN, "l": PINK,
+    "oc": BLUE, "re": SKY, "fa": ORANGE, "sd": GREEN, "rd": GREEN, "l": PINK, "reward": GREEN, "p": ORANGE,
 }
 COMPONENT_NAMES: Mapping[str, str] = {
     "oc": "final answer right", "re": "a strategy right", "fa": "format", "sd": "exploration",
-    "rd": "exploration (count)", "l": "length",
+    "rd": "exploration (count)", "l": "length", "p": "cluster's share", "entropy_nats": "entropy (nats)",
+    "majority": "in the majority", "kept": "group kept", "blank": "no answer",
 }
 SEQUENTIAL = LinearSegmentedColormap.from_list("explorl", ["#dfe9ef", "#7fb2d0", "#2b83ba", "#1b4f72"])
 
@@ -84,6 +92,11 @@ def colour(name: str, index: int = 0) -> str:
     """The colour of an arm or component; a stranger takes the ``index``-th of the palette."""
     palette = (BLUE, ORANGE, GREEN, PINK, RED, SKY)
     return ARM_COLOURS.get(name) or COMPONENT_COLOURS.get(name) or palette[index % len(palette)]
+
+
+def dashes(name: str) -> str | tuple:
+    """The line style of an arm: dashed for a control."""
+    return (0, (4, 1.5)) if name in CONTROLS else "-"
 
 
 def display_name(name: str) -> str:
