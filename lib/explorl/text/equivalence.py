@@ -85,7 +85,8 @@ class Keyed:
 class Verified:
     """A back end that asks math-verify: without a budget, each question has ``math_equality.CPU_SECONDS``.
 
-    In a :meth:`group`, comparisons that the group cannot afford count as unequal, and their answers are ``slow``.
+    In a :meth:`group`, comparisons that the group cannot afford count as unequal, and their answers have the reason
+    ``slow`` or ``skipped``.
     """
 
     name: str
@@ -106,7 +107,8 @@ class Verified:
         return self if self.budget else replace(self, budget=Budget())
 
     def reason(self, answer: str) -> str:
-        return "slow" if self.budget and answer in self.budget.slow else math_equality.reason(answer)
+        given_up = self.budget.reasons if self.budget else {}
+        return given_up.get(str(answer).strip()) or math_equality.reason(answer)
 
 
 def load(name: str) -> Equivalence:

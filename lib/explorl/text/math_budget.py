@@ -19,22 +19,24 @@ class Budget:
 
     Attributes:
         seconds: processor time so far.
-        slow: the answers of all questions that were given up, or not asked any more.
+        reasons: why some answers were not compared with all others: ``slow`` if a question with it was given up,
+            ``skipped`` if one was not asked any more.
     """
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.slow: set[str] = set()
+        self.reasons: dict[str, str] = {}
         self._strikes: Counter[str] = Counter()
 
     def ask(self, question: str, *answers: str) -> Verdict:
         """As :func:`explorl.text.math_equality.ask`, within the budget."""
         if self.seconds >= GROUP_SECONDS or any(self._strikes[answer] >= STRIKES for answer in answers):
-            self.slow.update(answers)
+            for answer in answers:
+                self.reasons.setdefault(answer, "skipped")
             return Verdict(None, 0.0, finished=False)
         verdict = ask(question, *answers, seconds=PAIR_SECONDS)
         self.seconds += verdict.seconds
         if not verdict.finished:
             self._strikes.update(answers)
-            self.slow.update(answers)
+            self.reasons.update(dict.fromkeys(answers, "slow"))
         return verdict

@@ -50,12 +50,17 @@ def constant(answer: str) -> float | None:
 
 def one(gold: str, pred: str) -> bool:
     """Whether math-verify takes ``pred`` for ``gold``."""
-    return not apart(gold, pred) and math_verify.verify(expressions(gold), expressions(pred), timeout_seconds=None)
+    return not apart(gold, pred) and bare(gold, pred)
 
 
 def both(first: str, second: str) -> bool:
     """Whether math-verify says so in both directions: each answer once as the gold one."""
     return one(first, second) and one(second, first)
+
+
+def bare(gold: str, pred: str) -> bool:
+    """Like :func:`one` without its shortcut: what the shortcut is tested against."""
+    return math_verify.verify(expressions(gold), expressions(pred), timeout_seconds=None)
 
 
 def apart(first: str, second: str) -> bool:
@@ -72,13 +77,13 @@ def loose(gold: str, pred: str) -> bool:
     return math_verify.verify(golds, preds, numeric_precision=3, timeout_seconds=None)
 
 
-def values(answer: str) -> list[float] | None:
-    """The value of a constant with π read as itself, as 3.14, and as 180 (degrees)."""
+def values(answer: str) -> list[float]:
+    """The value of a constant with π read as itself, as 3.14, and as 180 (degrees); nothing for anything else."""
     read = expressions(answer)
     if not read or not isinstance(read[0], sympy.Expr) or read[0].free_symbols:
-        return None
+        return []
     found = [complex(read[0].subs(sympy.pi, pi).evalf(15)) for pi in (sympy.pi, 3.14, 180)]
-    return [value.real for value in found] if all(value.imag == 0 for value in found) else None
+    return [value.real for value in found] if all(value.imag == 0 for value in found) else []
 
 
 WARM_UP = (
@@ -90,11 +95,11 @@ WARM_UP = (
     (r"\begin{pmatrix}1\\2\end{pmatrix}", r"\text{Paris}"),
 )
 """sympy and the LaTeX grammar load parts of themselves on first use: on nobody's budget."""
-QUESTIONS: dict[str, Callable[..., object]] = {"one": one, "both": both, "loose": loose, "values": values}
+QUESTIONS: dict[str, Callable[..., object]] = {"one": one, "both": both, "bare": bare, "loose": loose, "values": values}
 
 
 def reply(question: str, answers: list[str]) -> object:
-    """What one question gets; ``False`` for whatever math-verify or sympy raises on an odd answer."""
+    """What one question gets, never ``None``; ``False`` for whatever math-verify or sympy raises on an odd answer."""
     try:
         return QUESTIONS[question](*answers)
     except Exception:
