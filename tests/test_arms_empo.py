@@ -97,6 +97,31 @@ def test_evaluation_tasks_replace_the_test_part_and_leave_the_training_part(monk
     assert "boxed" in parts.train[0].prompt[-1]["content"] and "own" in parts.train[0].prompt[-1]["content"]
 
 
+@pytest.mark.parametrize("task, arm, asked", [("numina", "sft", {"solutions": True}), ("natural", "empo", {}),
+                                              ("natural", "sft", {"solutions": True}), ("gsm8k", "sft", {})])
+def test_only_demonstrations_ask_for_worked_solutions(monkeypatch, task, arm, asked):
+    seen = []
+    monkeypatch.setattr(arms_empo, "splits", lambda task, **options: seen.append(options) or Split((), (), ()))
+    arms_empo.problems(SimpleNamespace(task=task, eval_tasks=[], backbone="some/model"), arm)
+    assert seen == [asked]
+
+
+def test_lettered_benchmarks_are_graded_by_letter_whatever_judge_trained():
+    class Never:
+        name = "verifier"
+
+        def __call__(self, a, b):
+            raise AssertionError("a judge model was asked about letters")
+
+        def bucket(self, answer):
+            raise AssertionError("a judge model was asked about letters")
+
+    problems = [Problem("Q", "B", "k1", {"task": "mmlu_pro"}), Problem("R", "A", "k2", {"task": "gpqa"})]
+    groups = [[SimpleNamespace(text=text, ids=[1], truncated=False)] for text in (r"so \boxed{(B)}", r"\boxed{C}")]
+    metrics, _ = arms_empo.measure(smoke(answer_from="boxed"), problems, groups, Never())
+    assert (metrics["acc_mmlu_pro"]["value"], metrics["acc_gpqa"]["value"]) == (1.0, 0.0)
+
+
 def test_the_arms_of_a_run_are_trained_and_measured(tmp_path, monkeypatch):
     monkeypatch.setenv("EXPLORL_RUNS", str(tmp_path))
     results = arms.train_arms(smoke(arms=["base", "empo", "sft"]), progress=False)

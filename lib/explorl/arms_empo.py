@@ -12,7 +12,7 @@ from explorl import judges
 from explorl.params_model import EMPOParams
 from explorl.papers.method import Method
 from explorl.report.stats import pass_at_k
-from explorl.tasks import Problem, Split, digits, evaluation, splits
+from explorl.tasks import EVALUATION, Problem, Split, digits, evaluation, grader, splits
 from explorl.tasks.prompts import asked
 from explorl.text.equivalence import Equivalence
 from explorl.train.seams import text_of
@@ -87,8 +87,11 @@ def measure(params: EMPOParams, problems: Sequence[Problem], groups: Sequence[Se
 
     Returns:
         Metrics, name → ``{"value": …}``, with ``"k"`` of ``"n"`` problems for proportions; and one row per
-        problem: what its group of S answers looks like, and the first text.
+        problem: what its group of S answers looks like, and the first text. Benchmarks with lettered options are
+        graded by letter, whatever equality trained the policy.
     """
+    if all(p.meta.get("task") in EVALUATION and grader(p.meta["task"]) == "choice" for p in problems):
+        equal = judges.load("choice")
     samples = len(groups[0])
     flat = [completion for group in groups for completion in group]
     found = _clustered(params, problems, flat, samples, equal)
