@@ -32,3 +32,10 @@ def test_the_settings_reach_the_reward():
 
 def test_there_is_no_kl_by_default():
     assert params.load("empo", "smoke").train_config(0).beta_kl == 0.0
+
+
+def test_the_modules_that_parameters_choose():
+    assert params.load("empo", "smoke").chosen_modules == ("tasks.digits",)
+    chosen = params.load("empo", "t4").chosen_modules
+    assert "tasks.numina" in chosen and "judges" not in chosen
+    assert "judges" in params.load("empo", "table2_qwen25_3b_empo").chosen_modules

@@ -178,13 +178,13 @@ def test_the_source_hash_follows_imports_and_leaves_the_rest_alone(tmp_path, mon
     for name, text in sources.items():
         (package / name).parent.mkdir(exist_ok=True, parents=True)
         (package / name).write_text(text)
-    before = provenance.source_hash("sde2", ["digits"])
+    before = provenance.source_hash("sde2", ["tasks.digits"])
     for name in ("papers/rose.py", "report/tables.py", "tasks/aime.py"):
         (package / name).write_text("x = 2\n")
-        assert provenance.source_hash("sde2", ["digits"]) == before, name
+        assert provenance.source_hash("sde2", ["tasks.digits"]) == before, name
     for name in ("text/b.py", "encoders.py", "tasks/digits.py", "one_arm.py"):
         (package / name).write_text(sources[name] + "y = 2\n")
-        after = provenance.source_hash("sde2", ["digits"])
+        after = provenance.source_hash("sde2", ["tasks.digits"])
         assert after != before, name
         before = after
 

@@ -108,7 +108,7 @@ def group_folder(params: RunParams) -> Path:
     """
     versions = provenance.versions(DECIDES_NUMBERS)
     return places.runs_dir() / provenance.joined(params.hash(without=NOT_TRAINING),
-                                                 provenance.source_hash(params.chapter, params.tasks),
+                                                 provenance.source_hash(params.chapter, params.chosen_modules),
                                                  json.dumps(versions))
 
 

@@ -89,9 +89,9 @@ class RunParams(BaseModel):
         return self
 
     @property
-    def tasks(self) -> tuple[str, ...]:
-        """Names of all tasks of the run: the one that is trained on first."""
-        return self.task, *getattr(self, "eval_tasks", ())
+    def chosen_modules(self) -> tuple[str, ...]:
+        """The library's modules that the parameters choose by name."""
+        return (f"tasks.{self.task}",)
 
     def train_config(self, seed: int) -> TrainConfig:
         """The trainer's settings for one seed: each field of TrainConfig that has a parameter of its name."""
@@ -181,6 +181,14 @@ class EMPOParams(RunParams):
     filtered: Literal["drop", "zero"] = "drop"
     adv_eps: Positive = 1e-4
     adv_clip: Positive | None = None
+
+    @property
+    def chosen_modules(self) -> tuple[str, ...]:
+        """The tasks', and the judges' where a model compares answers."""
+        from explorl.tasks import module
+
+        tasks = {module(name).__name__.removeprefix("explorl.") for name in (self.task, *self.eval_tasks)}
+        return *sorted(tasks), *(("judges",) if self.equality in ("verifier", "nli") else ())
 
     def empo_config(self, **changes: object) -> empo.Config:
         """The reward's settings, with changes such as ``reward="log_p"``."""

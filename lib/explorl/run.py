@@ -83,7 +83,7 @@ def inputs_hash(params: RunParams) -> str:
     """What a record depends on: the parameters, the notebook's code, and the library's source."""
     notebook = places.chapter_notebook(params.chapter)
     code = provenance.notebook_hash(notebook) if notebook else "no notebook"
-    return provenance.joined(params.hash(), provenance.source_hash(params.chapter, params.tasks), code)
+    return provenance.joined(params.hash(), provenance.source_hash(params.chapter, params.chosen_modules), code)
 
 
 def is_done(params: RunParams, out: Path) -> bool:

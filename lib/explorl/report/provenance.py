@@ -17,7 +17,7 @@ from explorl import places
 
 PACKAGES = ("explorl", "torch", "transformers", "trl", "peft", "sentence-transformers", "datasets",
             "bitsandbytes", "unsloth", "numpy")
-DECIDING = ("text", "tasks", "papers", "train", "encoders", "judges", "errors")
+DECIDING = ("text", "tasks", "papers", "train", "encoders", "errors")
 """Modules and rooms whose source decides numbers."""
 STARTED = ("text.math_worker",)
 """Started as a script, not imported."""
@@ -72,7 +72,7 @@ def git_state() -> tuple[str | None, bool | None]:
     return commit.strip(), bool(changed and changed.strip())
 
 
-def source_hash(chapter: str, tasks: Iterable[str] = ()) -> str:
+def source_hash(chapter: str, chosen: Iterable[str] = ()) -> str:
     """Sixteen hexadecimal digits of the library's source that a chapter's numbers depend on.
 
     What the chapter's arm imports, directly or through others, as far as it stands in the rooms up to ``train``;
@@ -80,10 +80,10 @@ def source_hash(chapter: str, tasks: Iterable[str] = ()) -> str:
 
     Args:
         chapter: such as ``sde2``.
-        tasks: names of the tasks, whose modules are imported by name.
+        chosen: further modules, which parameters choose by name, such as ``tasks.digits``.
     """
     digest = hashlib.sha256()
-    roots = ["one_arm", f"arms_{chapter}", *(f"tasks.{task}" for task in tasks), *STARTED]
+    roots = ["one_arm", f"arms_{chapter}", *chosen, *STARTED]
     files = [path for path in _closure(roots) if path.is_file()]
     files += sorted((places.PACKAGE / "train").rglob("SHA256"))
     for path in files:
