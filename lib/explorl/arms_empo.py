@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from explorl import judges
 from explorl.params_model import EMPOParams
 from explorl.papers.method import Method
 from explorl.report.stats import pass_at_k
 from explorl.tasks import EVALUATION, Problem, Split, digits, evaluation, grader, splits
 from explorl.tasks.prompts import asked
+from explorl.text import equivalence
 from explorl.text.equivalence import Equivalence
 from explorl.train.seams import text_of
 
@@ -24,7 +24,8 @@ def problems(params: EMPOParams, arm: str) -> Split:
     With ``eval_tasks``, the test part is theirs, and no training question is among them. The arm ``sft`` gets those
     questions whose worked solution is known.
     """
-    found = splits(params.task, **({"solutions": True} if arm == "sft" and params.task in ("numina", "natural") else {}))
+    solved_only = {"solutions": True} if arm == "sft" and params.task in ("numina", "natural") else {}
+    found = splits(params.task, **solved_only)
     if params.eval_tasks:
         found = found.tested_on(evaluation(params.eval_tasks))
     return found if params.backbone == "toy" else asked(found, "boxed")
@@ -32,6 +33,10 @@ def problems(params: EMPOParams, arm: str) -> Split:
 
 def tool(params: EMPOParams) -> Equivalence:
     """The equality that clusters answers and compares them with the reference."""
+    if params.equality in equivalence.NAMES:
+        return equivalence.load(params.equality)
+    from explorl import judges
+
     return judges.load(params.equality)
 
 
@@ -91,7 +96,7 @@ def measure(params: EMPOParams, problems: Sequence[Problem], groups: Sequence[Se
         graded by letter, whatever equality trained the policy.
     """
     if all(p.meta.get("task") in EVALUATION and grader(p.meta["task"]) == "choice" for p in problems):
-        equal = judges.load("choice")
+        equal = equivalence.load("choice")
     samples = len(groups[0])
     flat = [completion for group in groups for completion in group]
     found = _clustered(params, problems, flat, samples, equal)
