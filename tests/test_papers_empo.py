@@ -109,7 +109,10 @@ def test_rounding_opens_the_published_gate_and_not_ours():
     leaking = [3, 6, 7, 10, 14, 21, 22, 24, 25, 28, 29, 30, 39]
     different = {size: of_sizes(*[1] * size) for size in range(1, 40)}
     assert [size for size, group in different.items() if empo_variants.trl_head(group, same)[0].any()] == leaking
-    assert not any(empo.rewards(group, same)[3] for group in different.values())
+    for size, group in different.items():
+        found = empo.cluster(group, same)
+        assert empo.gate(found) != "kept"
+        assert empo.gate(found, Config(delta_high_nats=math.log(size) or 1.0)) != "kept", "ln G as a number"
     with_blank = ["1", "2", "3", "4", "5", "6", ""]
     assert empo.normalise(empo_variants.trl_head(with_blank, same)[0], 7).any(), "published: it trains"
     assert not empo.normalise(empo.rewards(with_blank, same)[0], 7).any()

@@ -196,7 +196,7 @@ class Clustered(Method):
         """
         values = normalise(total, batch.group_size, self.config)
         kept = np.asarray(components["kept"], dtype=bool)
-        return Advantages(values * kept, kept if self.config.filtered == "drop" else None)
+        return Advantages(values, kept if self.config.filtered == "drop" else None)
 
     def _right(self, groups: Sequence[Clustering], batch: Batch) -> dict[str, np.ndarray]:
         """``oc``; each different answer of a group is compared with the reference once."""

@@ -156,7 +156,7 @@ def calibration(shares: Sequence[float], right: Sequence[bool], *, bins: int = 1
     require(p.shape == hits.shape and p.ndim == 1, "right", hits.shape, f"{len(p)} flags, one per share")
     inside = bool(((p >= 0) & (p <= 1)).all())
     require(inside, "shares", f"{p.min(initial=0):g} to {p.max(initial=0):g}", "shares from 0 to 1")
-    place = np.minimum(np.floor(p * bins + 1e-9).astype(int), bins - 1)
+    place = np.minimum(np.floor(p * bins).astype(int), bins - 1)
     count = np.bincount(place, minlength=bins)
     empty = np.where(count > 0, count, np.nan)
     share = np.bincount(place, weights=p, minlength=bins) / empty
