@@ -34,8 +34,11 @@ MODELS = {
     "unsloth/Qwen2.5-7B": Model("unsloth/Qwen2.5-7B-unsloth-bnb-4bit"),
     "unsloth/Qwen2.5-14B": Model("unsloth/Qwen2.5-14B-unsloth-bnb-4bit"),
     "OctoThinker/OctoThinker-3B-Long-Base": Model("OctoThinker/OctoThinker-3B-Long-Base"),
+    "TIGER-Lab/general-verifier": Model("TIGER-Lab/general-verifier"),
+    "microsoft/deberta-v2-xlarge-mnli": Model("microsoft/deberta-v2-xlarge-mnli"),
 }
-"""What a params file calls ``backbone`` or ``encoder`` → what is read for it (Unsloth's copies in 4 bits)."""
+"""What a params file calls ``backbone`` or ``encoder`` → what is read for it (Unsloth's copies in 4 bits);
+at the end the two models of :mod:`explorl.judges`."""
 
 
 def names() -> list[str]:
