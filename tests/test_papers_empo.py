@@ -429,3 +429,35 @@ def test_what_is_no_equality_and_no_group():
         empo.rewards([], same)
     with pytest.raises(ConfigError, match="group_size"):
         empo.reward_function(Config(), same, group_size=0)
+
+
+class Budgeted:
+    """An equality that opens a view per group and can say why it gave up."""
+
+    def __init__(self, views, number=0):
+        self.views, self.number = views, number
+
+    def bucket(self, answer):
+        return None
+
+    def group(self):
+        if self.number:
+            return self
+        self.views.append([])
+        return Budgeted(self.views, len(self.views))
+
+    def __call__(self, a, b):
+        self.views[self.number - 1].append((a, b))
+        return a == b
+
+    def reason(self, answer):
+        return "slow" if answer == "9^9^9" else "ok"
+
+
+def test_each_group_has_a_budget_for_its_clusters_and_one_for_its_references():
+    views = []
+    batch = boxed("7", "3", "9^9^9", "", gold="3", group_size=2)
+    method = EMPO(Config(), Budgeted(views))
+    assert method.components(batch)["oc"].tolist() == [0, 1, 0, 0]
+    assert views == [[("7", "3")], [], [("3", "7"), ("3", "3")], [("3", "9^9^9")]]
+    assert method.clustering(batch, 2).reasons == ("slow", "blank") and method.clustering(batch, 0).reasons == ("ok", "ok")
