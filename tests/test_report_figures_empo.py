@@ -20,7 +20,8 @@ PASS = {"base": np.array([[0.2, 0.4, 0.6]]), "empo": np.array([[0.4, 0.4, 0.5], 
         "vote": np.array([[0.1, 0.2, 0.3]])}
 SIDES = {"empo": {"right_right": 30, "wrong_right": 5, "right_wrong": 3, "wrong_wrong": 22}}
 GROUPS = {"cost in $": [Cluster("12", 6, "right"), Cluster("", 1, "blank"), Cluster("13", 1, "wrong")]}
-FACES = {name: {"empo": np.array([[p, 1.2], [end, 0.1]])} for name, p, end in (("right", 0.4, 0.9), ("wrong", 0.3, 0.0))}
+FACES = {name: {"empo": np.array([[p, 1.2], [end, 0.1]])}
+         for name, p, end in (("right", 0.4, 0.9), ("wrong", 0.3, 0.0))}
 
 
 def every_figure():
@@ -46,8 +47,8 @@ def texts(axes):
     return [t.get_text() for t in axes.texts]
 
 
-@pytest.mark.parametrize("name", ["clusters", "certainty", "partitions", "pushes", "gate", "pass", "reliability", "sides",
-                                  "faces"])
+@pytest.mark.parametrize("name", ["clusters", "certainty", "partitions", "pushes", "gate", "pass", "reliability",
+                                  "sides", "faces"])
 def test_each_figure_is_transparent_and_described(drawn, name):
     fig = drawn[name]
     assert isinstance(fig, Figure) and len(style.alt_text(fig)) > 40
@@ -107,7 +108,7 @@ def test_gate_counts_open_bounds(drawn):
 
 def test_pass_at_k_marks_where_the_base_is_level(drawn):
     axes = drawn["pass"].axes[0]
-    assert axes.get_xscale() == "log" and [label.get_text() for label in axes.texts] == ["base", "EMPO", "majority vote"]
+    assert axes.get_xscale() == "log" and texts(axes) == ["base", "EMPO", "majority vote"]
     by_colour = {line.get_color(): line for line in axes.lines[::-1]}
     assert by_colour[style.colour("empo")].get_ydata() == pytest.approx([45, 40, 50])
     ring = [line for line in axes.lines if line.get_fillstyle() == "none"]
@@ -130,7 +131,8 @@ def test_a_crossing_lasts(base, arm, found):
 
 def test_reliability_draws_filled_bins_and_the_error(drawn):
     axes = drawn["reliability"].axes[0]
-    assert axes.lines[1].get_xdata() == pytest.approx([0.2, 0.9]) and axes.lines[1].get_ydata() == pytest.approx([0, 0.5])
+    assert axes.lines[1].get_xdata() == pytest.approx([0.2, 0.9])
+    assert axes.lines[1].get_ydata() == pytest.approx([0, 0.5])
     assert "EMPO, error 0.33" in texts(axes)
 
 

@@ -47,7 +47,8 @@ def test_nothing_is_written_without_a_folder(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("text", ["[{", "[[]]", "3", '[{"arm": "empo"}]', '[{"arm": "e", "seed": 0, "items": {"key": [1]}}]',
+@pytest.mark.parametrize("text", ["[{", "[[]]", "3", '[{"arm": "empo"}]',
+                                  '[{"arm": "e", "seed": 0, "items": {"key": [1]}}]',
                                   json.dumps([{"arm": "e", "seed": 0, "items": dict.fromkeys(samples.FIELDS, [1])
                                                | {"n": [1, 2]}}])])
 def test_a_broken_file_is_named(tmp_path, text):

@@ -52,7 +52,8 @@ def pass_at_k(ks: Sequence[int], curves: Mapping[str, np.ndarray], *, base: str 
             axes.plot(k, 100 * means[arm][list(ks).index(k)], "o", markersize=12, fillstyle="none", zorder=5,
                       color=style.colour(arm, list(curves).index(arm)), markeredgewidth=1.6)
         _name(axes, ends, list(curves))
-    told = "; ".join(f"{style.display_name(arm)} from {100 * m[0]:.1f} to {100 * m[-1]:.1f}" for arm, m in means.items())
+    told = "; ".join(f"{style.display_name(arm)} from {100 * mean[0]:.1f} to {100 * mean[-1]:.1f}"
+                     for arm, mean in means.items())
     crossed = "; ".join(f"{style.display_name(base)} is level with {style.display_name(arm)} from k = {k} on"
                         for arm, k in found.items()) or "the base overtakes no arm"
     return style.describe(fig, f"pass@k in percent for k from {min(ks)} to {max(ks)}: {told}; {crossed}.")

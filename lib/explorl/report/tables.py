@@ -24,6 +24,10 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "acc_strict": ("ACC", "%"), "acc_fallback": ("ACC, with fallback", "%"), "s_acc": ("S-ACC", "%"),
     "s_acc_by_chance": ("S-ACC by chance", "%"), "n_strategies": ("#STR", ""), "uniq": ("Uniq", ""),
     "tokens": ("tokens", ""), "off_topic": ("off topic", "%"), "covered": ("rule told", "%"),
+    "acc": ("ACC", "%"), "acc_avg": ("ACC, average", "%"), "majority_right": ("majority right", "%"),
+    "pass_at_4": ("pass@4", "%"), "pass_at_64": ("pass@64", "%"), "blank": ("blank", "%"), "kept": ("groups kept", "%"),
+    "entropy_nats": ("H, nats", ""), "n_clusters": ("clusters", ""), "p_majority": ("majority's share", "%"),
+    "acc_where_right": ("ACC, majority right", "%"), "acc_where_wrong": ("ACC, majority wrong", "%"),
 }
 """Metric → (column heading, "%" where a proportion is shown as percent)."""
 SYMBOL_COLUMNS = ("symbol", "code", "meaning", "shape", "range", "paper")
@@ -81,13 +85,14 @@ def _committed(chapter: str | None) -> list[Record]:
 
 
 def results_table(chapter: str | None = None, *, records: Sequence[Record] | None = None,
-                  metrics: Sequence[str] = ("acc_strict", "s_acc", "n_strategies", "tokens")) -> Styler:
+                  metrics: Sequence[str] = ("acc", "s_acc", "n_strategies", "entropy_nats", "tokens")) -> Styler:
     """Every record that is kept: one row per run and arm, numbers with 95 % intervals, seeds and cost.
 
     Args:
         chapter: one chapter, or None for all.
         records: instead of the committed ones.
-        metrics: record names of the columns; those of :data:`METRICS` get their headings and units.
+        metrics: record names of the columns, ``acc`` for the one that a chapter reports; those of :data:`METRICS` get
+            their headings and units.
 
     Returns:
         A table; empty, but with its columns, where no run has been made.

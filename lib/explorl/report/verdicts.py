@@ -29,7 +29,7 @@ trained and graded by other code than 1A)."""
 TOY_TABLES: Mapping[str, tuple[str, ...]] = {"sde2": ("1", "5"), "empo": ("1A",)}
 """Tables whose arms are also trained in the toy world; it stands in for no other data set."""
 METRIC_OF_PAPER: Mapping[str, tuple[str, ...]] = {
-    "acc": ("acc_strict",), "s_acc": ("s_acc",), "n_strategies": ("n_strategies", "STR"),
+    "acc": ("acc_strict", "acc"), "s_acc": ("s_acc",), "n_strategies": ("n_strategies", "STR"),
     "tokens": ("tokens", "TOK"), "acc_avg": ("acc_avg", "acc"),
 }
 """The paper's metric → the names under which a record may hold it, best first."""

@@ -97,7 +97,7 @@ def packaged() -> Groups:
     if hashlib.sha256(data).hexdigest() != made()["sha256"]:
         raise ConfigError(PACKAGED, "changed", "as it was made: reinstall explorl, or make it again with "
                           "`python -m explorl.train.sample_groups`")
-    rows = [json.loads(line) for line in data.decode("utf-8").splitlines()]
+    rows = [json.loads(line) for line in data.split(b"\n") if line]
     return Groups("SmolLM2-135M-Instruct on questions of our own (in the package)",
                   tuple(_group(row, f"{PACKAGED}, row {i}") for i, row in enumerate(rows, start=1)))
 
@@ -109,7 +109,7 @@ def made() -> dict:
 
 def questions() -> list[Row]:
     """Our questions: ``id``, ``question``, ``gold``, ``kind``."""
-    return [json.loads(line) for line in (FOLDER / QUESTIONS).read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in (FOLDER / QUESTIONS).read_bytes().split(b"\n") if line]
 
 
 def _group(row: Row, where: str) -> Group:
