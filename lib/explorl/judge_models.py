@@ -76,7 +76,7 @@ def classifier(hub: str, device: str) -> Ask:
 
 
 def _labels(hub: str, names: dict[int, str]) -> list[str]:
-    """The model's classes in its own order; unnamed ones are contradiction, neutral, entailment (MNLI of DeBERTa)."""
+    """The model's classes in its own order; unnamed ones are contradiction, neutral, entailment, as DeBERTa's."""
     found = [names[index].lower() for index in range(len(names))]
     if found == ["label_0", "label_1", "label_2"]:
         return [NO, NEUTRAL, YES]

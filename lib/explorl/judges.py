@@ -1,12 +1,12 @@
-"""Whether two answers in words mean the same, judged by a model (EMPO's Algorithm 3): two entailments make an equality.
+"""Whether two answers in words mean the same, judged by a model (EMPO's Algorithm 3).
 
-============  ======================================================================================================
+============  =================================================================================================
 name          who judges
-============  ======================================================================================================
-``verifier``  TIGER-Lab/general-verifier: a language model reads the question and both answers, and decides Yes or No
+============  =================================================================================================
+``verifier``  TIGER-Lab/general-verifier: a language model reads question and answers, and decides Yes or No
 ``nli``       microsoft/deberta-v2-xlarge-mnli: a classifier says entailment, neutral or contradiction
 any other     the text back end of that name (:mod:`explorl.text.equivalence`)
-============  ======================================================================================================
+============  =================================================================================================
 
 The two models are read from the hub's cache when they are asked for, and never downloaded here.
 """
@@ -75,7 +75,7 @@ class Judge:
             raise ConfigError("directions", self.directions, "one of " + ", ".join(DIRECTIONS))
 
     def __call__(self, a: str, b: str) -> bool:
-        """Whether b, the later answer, means what a does. Equal strings do; a blank or an overlong one does not."""
+        """Whether b, the later answer, means what a does. Equal strings do; blanks and overlong ones do not."""
         return self.many([(a, b)])[0]
 
     def many(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
@@ -174,8 +174,10 @@ def load(
         else:
             ask = judge_models.classifier(hub, device)
     except (OSError, ImportError) as error:
-        allowed = f"a model on this machine: {hub} ({SIZES[name]}) can be fetched once, where there is a network, " \
-                  f"with `python -m explorl fetch {hub}`"
+        allowed = (
+            f"a model on this machine: {hub} ({SIZES[name]}) can be fetched once, where there is a network, with "
+            f"`python -m explorl fetch {hub}`"
+        )
         raise ConfigError("equality", name, allowed) from error
     return Judge(name, _in_batches(ask, batch_size), directions, question)
 

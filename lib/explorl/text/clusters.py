@@ -65,8 +65,8 @@ def greedy(items: Sequence[str | None], equal: Equal, *, rule: str = "first_matc
 def fast(items: Sequence[str | None], equivalence: Equal, *, rule: str = "first_match") -> list[int]:
     r"""The partition of :func:`greedy`, from fewer comparisons; a bare callable gets :func:`greedy` itself.
 
-    Two answers that both have a bucket (:class:`explorl.text.equivalence.Equivalence`), such as plain integers, are
-    compared by their buckets; no pair of strings is compared twice.
+    Two answers that both have a bucket (:class:`explorl.text.equivalence.Equivalence`), such as plain integers,
+    are compared by their buckets; no pair of strings is compared twice.
 
     Args:
         items: G answers in sampling order.

@@ -85,8 +85,8 @@ class Keyed:
 class Verified:
     """A back end that asks math-verify: without a budget, each question has ``math_equality.CPU_SECONDS``.
 
-    In a :meth:`group`, comparisons that the group cannot afford count as unequal, and their answers have the reason
-    ``slow`` or ``skipped``.
+    In a :meth:`group`, comparisons that the group cannot afford count as unequal, and their answers have the
+    reason ``slow`` or ``skipped``.
     """
 
     name: str

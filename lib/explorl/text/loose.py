@@ -1,12 +1,12 @@
-r"""An imitation of the grader of EMPO's verl code: to show what a loose equality does to clusters. Never a default.
+r"""An imitation of the grader of EMPO's verl code, to show what a loose equality does to clusters. Never a default.
 
 That grader (``empo_verify.py`` of QingyangZhang/EMPO at c5eccd4) says equal if any of three stages does: strings
-without units, percent and degree signs; numbers within 0.2 %, after rounding both to the fewer decimals of the two, or
-their mantissas likewise, π being 3.14159…, 3.14 or 180; math-verify at a precision of 3 digits, or a number inside the
-reference interval. The last two are tried again on what follows the last ``=``.
+without units, percent and degree signs; numbers within 0.2 %, after rounding both to the fewer decimals of the
+two, or their mantissas likewise, π being 3.14159…, 3.14 or 180; math-verify at a precision of 3 digits, or a number
+inside the reference interval. The last two are tried again on what follows the last ``=``.
 
-Deviations: no text is evaluated as code (the original does); expressions with letters are left to math-verify; the list
-of units is shorter; no language model is asked.
+Deviations: no text is evaluated as code (the original does); expressions with letters are left to math-verify; the
+list of units is shorter; no language model is asked.
 """
 
 import math
@@ -104,8 +104,10 @@ def _close_elements(gold: str, pred: str, ask: Ask) -> bool:
         return False
     both_plain = _plain_number(gold) is not None and _plain_number(pred) is not None
     rounded = both_plain or "pi" in gold or "pi" in pred
-    pairs = zip(_values(gold, ask), _values(pred, ask), strict=False)
-    return any((rounded and _close_when_rounded(x, y)) or abs(x - y) / (abs(x) or 1) <= TOLERANCE for x, y in pairs)
+    for x, y in zip(_values(gold, ask), _values(pred, ask), strict=False):
+        if abs(x - y) / (abs(x) or 1) <= TOLERANCE or (rounded and _close_when_rounded(x, y)):
+            return True
+    return False
 
 
 def _values(text: str, ask: Ask) -> list[float]:
@@ -127,7 +129,7 @@ def _plain_number(text: str) -> float | None:
 
 
 def _close_when_rounded(gold: float, pred: float) -> bool:
-    """Within 0.2 % once rounded to the fewer decimals of the two; or so are their mantissas, at equal exponents."""
+    """Within 0.2 % once rounded to the fewer decimals of the two; or their mantissas, at equal exponents."""
     places = min(_decimals(gold), _decimals(pred))
     x, y = round(gold, places), round(pred, places)
     if x == 0:

@@ -15,7 +15,8 @@ STRIKES = 2
 class Budget:
     """Puts a group's questions to the helper process while they are affordable.
 
-    What is remembered from earlier counts as much as when it was asked first, so the same answers get the same verdicts.
+    What is remembered from earlier counts as much as when it was asked first, so the same answers get the same
+    verdicts.
 
     Attributes:
         seconds: processor time so far.

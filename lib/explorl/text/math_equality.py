@@ -99,7 +99,7 @@ def math_accepts(gold: str, pred: str) -> bool:
 
 
 def judge(way: str, a: str, b: str, ask: Callable[..., Verdict] = ask) -> bool:
-    """Compare ``both`` ways, or ``one`` way with ``a`` as gold; math-verify is asked only if nothing cheaper decides.
+    """Compare ``both`` ways, or ``one`` way with ``a`` as gold; math-verify is asked only where it must be.
 
     >>> judge("both", "x=5", "5"), judge("one", "(1,2)", "1<x<2")
     (True, False)
@@ -165,7 +165,8 @@ def _by_value(a: str, b: str) -> bool | None:
     """Equality of two plain numbers where math-verify could only agree; ``None`` where it has to be asked.
 
     Its decimals are rounded to 1e-6 and have 15 digits or more, so it is asked about neighbours, and about equals
-    of which one is a long decimal. A percentage may be taken for x or for x/100, so it is asked unless both are far.
+    of which one is a long decimal. A percentage may be taken for x or for x/100, so it is asked unless both are
+    far.
     """
     xs, ys = _readings(a), _readings(b)
     if not xs or not ys:

@@ -1,4 +1,4 @@
-"""The helper process that math-verify runs in, seen from this side: started when needed, one question at a time."""
+"""The helper process that math-verify runs in, from outside: started when needed, one question at a time."""
 
 import atexit
 import json

@@ -1,9 +1,9 @@
 """The process in which math-verify runs: one JSON list per line in (seconds, a question, answers), one out.
 
-Started by :mod:`explorl.text.math_equality`, as a script, so that it loads nothing but math-verify. The process that
-was started only waits: a forked child answers, and the operating system ends it when one question has used up its
-processor time, whatever sympy is busy with. Then the reply is ``null`` and the next child is a fork away. The memory is
-limited likewise.
+Started by :mod:`explorl.text.math_process`, as a script, so that it loads nothing but math-verify. The process
+that was started only waits: a forked child answers, and the operating system ends it when one question has used up
+its processor time, whatever sympy is busy with. Then the reply is ``null`` and the next child is a fork away. The
+memory is limited likewise.
 """
 
 import json
@@ -95,11 +95,13 @@ WARM_UP = (
     (r"\begin{pmatrix}1\\2\end{pmatrix}", r"\text{Paris}"),
 )
 """sympy and the LaTeX grammar load parts of themselves on first use: on nobody's budget."""
-QUESTIONS: dict[str, Callable[..., object]] = {"one": one, "both": both, "bare": bare, "loose": loose, "values": values}
+QUESTIONS: dict[str, Callable[..., object]] = {
+    "one": one, "both": both, "bare": bare, "loose": loose, "values": values,
+}
 
 
 def reply(question: str, answers: list[str]) -> object:
-    """What one question gets, never ``None``; ``False`` for whatever math-verify or sympy raises on an odd answer."""
+    """What one question gets, never ``None``; ``False`` where math-verify or sympy raises on an odd answer."""
     try:
         return QUESTIONS[question](*answers)
     except Exception:
