@@ -115,7 +115,7 @@ class TokenNovelty:
         if learn:
             self.novelty.calls += 1
             optimizer.step()
-        return np.split(gaps, np.cumsum(lengths)[:-1]), float(gaps.mean()) if gaps.size else 0.0
+        return np.split(gaps, np.cumsum(lengths))[: len(ids)], float(gaps.mean()) if gaps.size else 0.0
 
     def _chunks(self, states: int) -> list[np.ndarray]:
         order = np.random.default_rng(self.novelty.config.seed).permutation(states)
