@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from explorl.errors import ConfigError
-from explorl.papers import empo, empo_variants
+from explorl.papers import empo, empo_metrics, empo_variants
 from explorl.papers.empo import EMPO, Config
 from explorl.papers.method import Batch
 from explorl.text import equivalence
@@ -146,12 +146,22 @@ def test_an_answer_of_the_questions_words_in_order_is_a_copy():
     assert not empo_variants.copies("!?", QUESTION)
 
 
-def test_verl_metrics_of_the_sheet():
+def test_published_metrics_of_a_group_whose_majority_is_wrong():
     answers = ["7", "7", "7", "3", "3", "5", "", ""]
     assert empo_variants.verl_head(answers, same)[0].tolist() == [0.375] * 3 + [0.25] * 2 + [0.125] * 3
     assert empo_variants.verl_voting(answers, same)[0].tolist() == [1] * 3 + [0] * 5
-    loose = [str(n) for n in range(20, 26)]
-    assert empo_variants.verl_head(loose, lambda a, b: a == "20" or a == b)[0].tolist() == [1] * 6
+    right = EMPO(Config(), same).components(boxed(*answers, gold="3"))["oc"]
+    assert right.tolist() == [0, 0, 0, 1, 1, 0, 0, 0]
+    found = empo_metrics.measure(answers, right, same)
+    assert (found.majority_right, found.p_majority, found.accuracy) == (False, 0.375, 0.25)
+
+
+def test_the_loose_grader_merges_different_integers_and_calls_the_label_right():
+    loose, answers = equivalence.load("loose"), [str(n) for n in range(20, 26)]
+    assert empo_variants.verl_head(answers, loose)[0].tolist() == [1] * 6
+    right = EMPO(Config(gate="none"), loose).components(boxed(*answers, gold="25"))["oc"]
+    assert right.tolist() == [1, 0, 0, 0, 0, 1]
+    assert empo_metrics.measure(answers, right, loose).majority_right, "the label is 20"
 
 
 # ── Entropies and closed forms (sheet §6.4) ──
