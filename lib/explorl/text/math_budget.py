@@ -4,9 +4,9 @@ from collections import Counter
 
 from explorl.text.math_equality import Verdict, ask
 
-PAIR_SECONDS = 0.25
+PAIR_SECONDS = 0.2
 """Processor time for one question; one that needs more is answered by no."""
-GROUP_SECONDS = 0.5
+GROUP_SECONDS = 0.4
 """Once a group's questions have taken this together, every further one is answered by no."""
 STRIKES = 2
 """An answer that was in so many questions that were given up is asked about no more."""
