@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import symtable
 from pathlib import Path
 
 import jupytext
@@ -13,6 +14,7 @@ from explorl.errors import ConfigError
 from explorl.myst import Labels, Links, Unsupported, collect
 from explorl.myst_rules import rewrite
 from explorl.notebooks import check, generate, to_notebook
+from explorl.params_model import CHAPTERS as PARAMETERS
 from explorl.repository import Repository
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,6 +76,18 @@ def test_one_parameters_cell_of_literals(chapter):
     for statement in ast.parse("".join(cells[0]["source"])).body:
         assert isinstance(statement, (ast.Assign, ast.AnnAssign))
         ast.literal_eval(statement.value)
+
+
+@each_chapter
+def test_no_earlier_variable_is_taken_for_a_parameter(chapter):
+    def variables(source):
+        found = symtable.symtable(source, chapter.name, "exec").get_symbols()
+        return {name.get_name() for name in found if name.is_assigned() and not name.is_namespace()}
+
+    cells = [c for c in _notebook(chapter)["cells"] if c["cell_type"] == "code"]
+    at = next(i for i, c in enumerate(cells) if "parameters" in c["metadata"].get("tags", []))
+    before, given = (set().union(*(variables("".join(c["source"])) for c in part)) for part in (cells[1:at], [cells[at]]))
+    assert before & (set(PARAMETERS[chapter.stem].model_fields) - given) == set()
 
 
 @each_chapter

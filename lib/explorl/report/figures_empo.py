@@ -78,12 +78,13 @@ def _fit(axes, label: str, left: float, share: float, row: int) -> None:
                   color="white", parse_math=False)
 
 
-def _key(axes, words: Mapping[str, str], *, x: float = 1.0, y: float = 1.03) -> None:
+def _key(axes, words: Mapping[str, str]) -> None:
     """Coloured words above the right end of a panel, in place of a legend."""
+    left = 0.0
     for word, paint in reversed(words.items()):
-        drawn = axes.annotate(word, xy=(x, y), xycoords="axes fraction", ha="right", va="bottom", color=paint,
-                              fontsize=9, fontweight="bold")
-        x -= (len(drawn.get_text()) + 2) * 0.0145
+        axes.annotate(word, xy=(1, 1), xycoords="axes fraction", ha="right", va="bottom", color=paint, fontsize=9,
+                      xytext=(left, 5), textcoords="offset points", fontweight="bold")
+        left -= 6.1 * len(word) + 14
 
 
 def _entropy(counts: Sequence[int]) -> float:
