@@ -11,6 +11,9 @@ from explorl.papers.imagine_config import Config
 from explorl.papers.imagine_novelty import Novelty, layout
 from explorl.papers.sde2_config import require
 
+PROBE = 8731
+"""Keeps the probes' draws apart from those of data made with the same seed."""
+
 
 # What follows from the equations alone?
 
@@ -109,7 +112,7 @@ def what_scores_as_novel(novelty: Novelty, familiar: Sequence[Sequence[int]], ot
         ``same`` (0.5 by construction), ``shifted`` (by one token, which is the last one seen of another row),
         ``others``, ``gibberish``.
     """
-    generator, n = np.random.default_rng(seed), len(familiar)
+    generator, n = np.random.default_rng([seed, PROBE]), len(familiar)
     require(len(others) == n, "others", f"{len(others)} entries", f"{n} entries")
     prompts = [[]] * n if prompts is None else list(prompts)
     kinds = {
