@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import random
 from fractions import Fraction
 from pathlib import Path
@@ -215,3 +216,12 @@ def test_loose_takes_a_rounded_number_for_the_number(value, places):
     rounded = f"{float(text):.{places}f}"
     if float(rounded):
         assert loosely_accepts(text, rounded)
+
+
+@pytest.mark.skipif(not os.environ.get("EXPLORL_DATA"), reason="EXPLORL_DATA is not set: no real reference answers")
+@pytest.mark.parametrize(("name", "total", "accepted"), [("aime24", 30, 12), ("amc23", 40, 9)])
+def test_loose_takes_a_neighbour_for_as_many_real_golds_as_the_published_grader(name, total, accepted):
+    lines = (Path(os.environ["EXPLORL_DATA"]) / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    golds = [str(json.loads(line)["answer"]).removesuffix(".0") for line in lines]
+    fooled = [gold for gold in golds if any(loosely_accepts(gold, str(int(gold) + step)) for step in (-1, 1))]
+    assert (len(golds), len(fooled)) == (total, accepted)
