@@ -2,8 +2,8 @@
 
 :func:`stages` is a pure function of a batch and a :class:`~explorl.papers.method.Method`; it never computes a
 reward itself but asks the method. A paper that has something to show between text and total adds a
-*provider*, as :mod:`explorl.report.debugger_sde2` and :mod:`explorl.report.debugger_empo` do. Two renderers,
-:func:`to_html` and :func:`to_text`, show any list of stages.
+*provider*, as :mod:`explorl.report.debugger_sde2`, :mod:`explorl.report.debugger_empo` and
+:mod:`explorl.report.debugger_imagine` do. Two renderers, :func:`to_html` and :func:`to_text`, show any list of stages.
 """
 
 from __future__ import annotations
@@ -50,10 +50,17 @@ Provider = Callable[[Batch, int, Method, Mapping[str, np.ndarray]], list[Stage]]
 
 
 def _providers() -> dict[str, Provider]:
-    from explorl.report import debugger_empo, debugger_sde2
+    from explorl.papers.imagine_config import SOURCES
+    from explorl.report import debugger_empo, debugger_imagine, debugger_sde2
 
-    return (dict.fromkeys(("sde2", "outcome", "cfl", "cfee"), debugger_sde2.stages)
+    return (dict.fromkeys(("imagine", *(f"imagine_{source}" for source in SOURCES)), debugger_imagine.stages)
+            | dict.fromkeys(("sde2", "outcome", "cfl", "cfee"), debugger_sde2.stages)
             | dict.fromkeys(("empo", "empo_log", "vote", "supervised", "random"), debugger_empo.stages))
+
+
+def provider_of(method: Method) -> Provider:
+    """The stages known for a method's name, else its raw components."""
+    return _providers().get(method.name, plain_stages)
 
 
 def stages(batch: Batch, index: int, method: Method, *, provider: Provider | None = None) -> list[Stage]:
@@ -62,7 +69,8 @@ def stages(batch: Batch, index: int, method: Method, *, provider: Provider | Non
     Args:
         batch: the whole generation batch, since rewards may depend on all of it.
         index: 0 … N−1.
-        method: whose reward; its ``components``, ``aggregate`` and ``advantages`` are called once each.
+        method: whose reward; its ``components``, ``aggregate`` and ``advantages`` are called once each. One that
+            learns from what it sees has ``still()``, a reader that does not, which is asked instead.
         provider: the paper's own stages; by default those known for ``method.name``, else the raw components.
 
     Returns:
@@ -73,6 +81,7 @@ def stages(batch: Batch, index: int, method: Method, *, provider: Provider | Non
     """
     if not 0 <= index < len(batch.completions):
         raise ConfigError("index", index, f"between 0 and {len(batch.completions) - 1}")
+    method = getattr(method, "still", lambda: method)()
     components = method.components(batch)
     total = np.asarray(method.aggregate(components, batch), dtype=np.float64)
     advantages = method.advantages(total, components, batch)
@@ -80,7 +89,7 @@ def stages(batch: Batch, index: int, method: Method, *, provider: Provider | Non
     group = total[first:first + batch.group_size]
     weight = float(np.mean(advantages.values[index]))
     kept = advantages.keep is None or bool(advantages.keep[index])
-    inside = provider or _providers().get(method.name, plain_stages)
+    inside = provider or provider_of(method)
     text, dup_key = batch.completions[index], getattr(getattr(method, "config", None), "dup_key", "block")
     return [
         Stage("text", f"completion {index % batch.group_size + 1} of {batch.group_size}",
@@ -89,7 +98,7 @@ def stages(batch: Batch, index: int, method: Method, *, provider: Provider | Non
         Stage("total", "the components, put together", float(total[index]),
               f"group: {', '.join(f'{value:.3f}' for value in group)}"),
         Stage("advantage", f"total in its group: mean {group.mean():.3f}, deviation {group.std():.3f}",
-              weight, _advantage_reason(weight, kept, np.ptp(group) == 0)),
+              weight, _advantage_reason(weight, kept, np.ptp(group) == 0 and not weight)),
     ]
 
 
