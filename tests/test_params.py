@@ -104,7 +104,7 @@ def test_group_size_one_is_right_where_nothing_is_trained(tmp_path):
 
 
 def test_every_rule_is_broken_by_some_values_above():
-    of_empo = {"delta_high_nats", "eval_tasks", "equality"}  # in test_params_empo.py
+    of_empo = {"blank", "delta_high_nats", "eval_tasks", "equality"}  # in test_params_empo.py
     broken = of_empo | {"alpha", "group_size", "seeds", "arms", "backbone", "task", "load_in_4bit", "lora_r", "micro_batch",
               "max_completion_tokens", "canon", "eval_samples", "length_free_tokens"}
     assert {names[0] for names, *_ in params_model.RULES} == broken

@@ -10,6 +10,7 @@ from explorl.papers import empo
 @pytest.mark.parametrize("changes, field, hint", [
     ({"delta_low_nats": 1.0, "delta_high_nats": 0.5}, "delta_high_nats", "above delta_low_nats = 1.0"),
     ({"eval_tasks": ["amc23"]}, "eval_tasks", "empty for digits"),
+    ({"blank": "minus_half", "arms": ["empo_log"]}, "blank", "zero or share with the arm empo_log"),
     ({"equality": "verifier"}, "equality", "for the toy policy"),
     ({"start": "left"}, "start", "one of right, wrong, habits"),
     ({"eval_tasks": ["amc24"]}, "eval_tasks", "each one of math500"),

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from explorl.params_model import EMPOParams
-from explorl.papers.method import Method
+from explorl.papers import empo, empo_baselines, empo_metrics
+from explorl.papers.method import Batch, Method
 from explorl.report.stats import pass_at_k
 from explorl.tasks import EVALUATION, Problem, Split, digits, evaluation, grader, splits
 from explorl.tasks.prompts import asked
@@ -64,8 +65,6 @@ def method(params: EMPOParams, arm: str, equal: Equivalence, seed: int) -> Metho
         equal: the equality.
         seed: of the random reward.
     """
-    from explorl.papers import empo, empo_baselines
-
     config = params.empo_config()
     if arm in ("empo", "empo_log"):
         return empo.EMPO(params.empo_config(reward="log_p" if arm == "empo_log" else "p"), equal)
@@ -97,52 +96,37 @@ def measure(params: EMPOParams, problems: Sequence[Problem], groups: Sequence[Se
     """
     if all(p.meta.get("task") in EVALUATION and grader(p.meta["task"]) == "choice" for p in problems):
         equal = equivalence.load("choice")
-    samples = len(groups[0])
+    clusterings, right = _clustered(params, problems, groups, equal)
+    measured = [empo_metrics.of_clusters(found, row) for found, row in zip(clusterings, right, strict=True)]
+    items = [{"key": problem.key, **_item(one), "text": group[0].text}
+             for problem, one, group in zip(problems, measured, groups, strict=True)]
+    kept = [empo.gate(found, params.empo_config()) == empo.KEPT for found in clusterings]
     flat = [completion for group in groups for completion in group]
-    found = _clustered(params, problems, flat, samples, equal)
-    right, majority = found["oc"] > 0, found["majority"] > 0
-    items = [{"key": problem.key, "n": samples, "right": int(right[i].sum()),
-              "entropy_nats": float(found["entropy_nats"][i, 0]), "n_clusters": int(found["n_clusters"][i, 0]),
-              "p_majority": float(majority[i].mean()), "majority_right": int((right & majority)[i].any()),
-              "blank": int(found["blank"][i].sum()), "text": groups[i][0].text}
-             for i, problem in enumerate(problems)]
-    metrics = {"acc": _proportion(right.mean(axis=1)), "blank": _mean(found["blank"]),
-               "kept": _mean(found["kept"][:, 0])} | _means(items) | _by_majority(items) | _pass_at(right)
-    metrics |= {"tokens": _mean([len(completion.ids) for completion in flat]),
-                "truncated": _mean([completion.truncated for completion in flat])}
+    metrics = {name: {"value": value if np.isfinite(value) else None}  # JSON has no NaN: the mean of nothing
+               for name, value in empo_metrics.metrics(measured).items()}
+    metrics |= {"acc": _proportion(right.mean(axis=1)),
+                "majority_right": _proportion([one.majority_right for one in measured])}
+    metrics |= _pass_at(right) | {"kept": _mean(kept), "tokens": _mean([len(x.ids) for x in flat]),
+                                  "truncated": _mean([x.truncated for x in flat])}
     return metrics | _by_task(problems, right), items
 
 
-def _clustered(params: EMPOParams, problems: Sequence[Problem], flat: Sequence[Any], samples: int,
-               equal: Equivalence) -> dict[str, np.ndarray]:
-    """EMPO's components as (P, S) arrays."""
-    from explorl.papers import empo
-    from explorl.papers.method import Batch
-
-    def repeated(values: Sequence) -> list:
-        return [value for value in values for _ in range(samples)]
-
-    batch = Batch(repeated([text_of(p.prompt) for p in problems]), [c.text for c in flat],
-                  repeated([p.gold for p in problems]), samples)
-    found = empo.EMPO(params.empo_config(), equal).components(batch)
-    return {name: np.asarray(values).reshape(-1, samples) for name, values in found.items()}
+def _clustered(params: EMPOParams, problems: Sequence[Problem], groups: Sequence[Sequence[Any]], equal: Equivalence
+               ) -> tuple[list[empo.Clustering], np.ndarray]:
+    """Each problem's clusters, and (P, S) flags of right answers."""
+    samples = len(groups[0])
+    flat = [completion.text for group in groups for completion in group]
+    asked_of, gold = ([value for p in problems for value in [of(p)] * samples]
+                      for of in (lambda p: text_of(p.prompt), lambda p: p.gold))
+    batch, method = Batch(asked_of, flat, gold, samples), empo.EMPO(params.empo_config(), equal)
+    clusterings = [method.clustering(batch, start) for start in range(0, len(flat), samples)]
+    return clusterings, method.graded(clusterings, batch)["oc"].reshape(-1, samples) > 0
 
 
-def _means(items: Sequence[dict]) -> dict[str, dict]:
-    """Entropy, clusters, the majority's share and whether it is right, over problems."""
-    names = ("entropy_nats", "n_clusters", "p_majority")
-    return {name: _mean([item[name] for item in items]) for name in names} | {
-        "majority_right": _proportion([item["majority_right"] for item in items])}
-
-
-def _by_majority(items: Sequence[dict]) -> dict[str, dict]:
-    """Accuracy and entropy on the problems whose most frequent answer is right, and on the others."""
-    found = {}
-    for name, flag in (("where_right", 1), ("where_wrong", 0)):
-        part = [item for item in items if item["majority_right"] == flag]
-        found[f"acc_{name}"] = _mean([item["right"] / item["n"] for item in part])
-        found[f"entropy_{name}"] = _mean([item["entropy_nats"] for item in part])
-    return found
+def _item(one: empo_metrics.Measured) -> dict[str, float | int]:
+    """A problem's row: its group of answers in numbers."""
+    return {"n": one.n, "right": one.right, "entropy_nats": one.entropy_nats, "n_clusters": one.n_clusters,
+            "p_majority": one.p_majority, "majority_right": int(one.majority_right), "blank": one.blank}
 
 
 def _by_task(problems: Sequence[Problem], right: np.ndarray) -> dict[str, dict]:

@@ -247,6 +247,8 @@ RULES: tuple[Rule, ...] = (
      "without single_trace and multi_strategy, which are prompts for a pretrained model, not for digits"),
     (("delta_high_nats", "delta_low_nats"), lambda high, low: high is None or high > low,
      "null or above delta_low_nats = {1}, else no group is ever kept"),
+    (("blank", "arms"), lambda blank, arms: blank != "minus_half" or "empo_log" not in arms,
+     "zero or share with the arm empo_log: −0.5 is more than log p of most answers"),
     (("eval_tasks", "task"), lambda others, task: not others or task != "digits",
      "empty for digits, which has a test part of its own"),
     (("equality", "backbone"), lambda equality, backbone: equality not in ("verifier", "nli") or backbone != "toy",

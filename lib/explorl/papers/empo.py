@@ -175,7 +175,7 @@ class Clustered(Method):
         """
         starts = range(0, len(batch.completions), batch.group_size)
         groups = [self.clustering(batch, start) for start in starts]
-        found = columns(groups) | self._right(groups, batch)
+        found = columns(groups) | self.graded(groups, batch)
         paid, kept = self.pay(groups, found, batch)
         return {"reward": paid, "kept": kept} | found
 
@@ -198,7 +198,7 @@ class Clustered(Method):
         kept = np.asarray(components["kept"], dtype=bool)
         return Advantages(values, kept if self.config.filtered == "drop" else None)
 
-    def _right(self, groups: Sequence[Clustering], batch: Batch) -> dict[str, np.ndarray]:
+    def graded(self, groups: Sequence[Clustering], batch: Batch) -> dict[str, np.ndarray]:
         """``oc``; each different answer of a group is compared with the reference once."""
         golds, size = [str(gold).strip() for gold in batch.gold], batch.group_size
         if not any(golds):
