@@ -87,7 +87,9 @@ def _labels(hub: str, names: dict[int, str]) -> list[str]:
 
 def _read(kind: type, hub: str, device: str) -> tuple:
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    dtype = torch.float32 if device == "cpu" else torch.bfloat16
+    dtype = torch.float32
+    if device != "cpu":  # by capability: a T4 says that it can do bfloat16, and emulates it
+        dtype = torch.bfloat16 if torch.cuda.get_device_capability() >= (8, 0) else torch.float16
     tokenizer = AutoTokenizer.from_pretrained(hub, local_files_only=True)
     model = kind.from_pretrained(hub, local_files_only=True, dtype=dtype)
     return tokenizer, model.to(device).eval()

@@ -188,7 +188,7 @@ class EMPOParams(RunParams):
         from explorl.tasks import module
 
         tasks = {module(name).__name__.removeprefix("explorl.") for name in (self.task, *self.eval_tasks)}
-        return *sorted(tasks), *(("judges",) if self.equality in ("verifier", "nli") else ())
+        return *sorted(tasks), *(("judge_models", "judges") if self.equality in ("verifier", "nli") else ())
 
     def empo_config(self, **changes: object) -> empo.Config:
         """The reward's settings, with changes such as ``reward="log_p"``."""
