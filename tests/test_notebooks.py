@@ -42,8 +42,10 @@ def _sources(notebook: dict, kind: str) -> list[str]:
 # --- the committed notebooks ---------------------------------------------------------------------------------------
 
 
-def test_there_are_chapters():
-    assert CHAPTERS
+def test_chapters_come_in_the_order_of_the_contents():
+    toc = (ROOT / "book" / "_toc.yml").read_text(encoding="utf-8")
+    listed = re.findall(r"file: chapters/(\w+)", toc)
+    assert CHAPTERS and [path.stem for path in CHAPTERS] == listed
 
 
 def test_notebooks_and_readme_are_in_sync_and_without_orphans():

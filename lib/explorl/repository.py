@@ -63,8 +63,11 @@ class Repository:
 
     @property
     def chapters(self) -> list[Path]:
-        """The chapters' sources, in alphabetical order."""
-        return sorted((self.root / CHAPTERS).glob("*.md"))
+        """The chapters' sources, in the order of the table of contents; others behind them."""
+        toc = self.root / "book" / "_toc.yml"
+        text = toc.read_text(encoding="utf-8") if toc.is_file() else ""
+        places = {path: text.find(f"chapters/{path.stem}\n") for path in (self.root / CHAPTERS).glob("*.md")}
+        return sorted(places, key=lambda path: (places[path] < 0, places[path], path.name))
 
     def colab(self, chapter: Path) -> str:
         """The address that opens a chapter's notebook in Colab."""
