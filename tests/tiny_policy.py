@@ -8,6 +8,7 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
+from explorl.papers import imagine
 from explorl.papers.empo import EMPO, Config
 from explorl.papers.method import Advantages, Batch, Method, group_normalise
 
@@ -127,3 +128,10 @@ class Agreeing(EMPO):
         for i, (prompt, words) in enumerate(zip(out["prompt_ids"], out["completion_ids"])):
             words[0] = WORDS.index(self.GROUPS[len(prompt) % 3][i % 4])
         return out
+
+
+def curious(base=None, **settings):
+    """IMAGINE on a tiny method: a bonus for completions without "yes"."""
+    sizes = {"max_prompt_tokens": 4, "max_completion_tokens": 8, "emb_dim": 4, "lr": 1e-2}
+    return imagine.IMAGINE(imagine.Config(**sizes | settings), base or Scripted(), len(WORDS),
+                           tokens=lambda text: tokenizer()(text)["input_ids"])
