@@ -129,3 +129,20 @@ def test_what_was_published():
     assert found.dtype == np.float32
     assert found == pytest.approx([1.779134, -.384678, -.384678, -.625101, -.384678], abs=2e-6)
     assert imagine_published.group_advantages([0.1]).tolist() == pytest.approx([0.1])
+
+
+@pytest.mark.parametrize("pad", ["own", "zero"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_longest_rows_set_the_scale_and_most_get_next_to_nothing(pad, seed):
+    """A position that k of N rows reach is standardised to about √(N/k), so long rows saturate the networks."""
+    config = Config(max_prompt_tokens=0, max_completion_tokens=192, pad=pad, seed=seed)
+    generator = np.random.default_rng([seed, 5])
+    lengths = np.clip(generator.lognormal(4.1, 0.45, size=512), 1, 192).astype(int)
+    ids = [generator.integers(1000, size=length).tolist() for length in lengths]
+    errors = Novelty(1000, config).errors(*layout([[]] * 512, ids, config))
+    assert (lengths <= lengths[errors.argmax()]).mean() > 0.9
+    paid = bonus(errors, [False] * 512, 0, config)
+    assert paid.max() == 0.5 and np.median(paid) < 0.1
+    for kind in ("rank", "quantile"):
+        robust = bonus(errors, [False] * 512, 0, Config(novelty_scale=kind))
+        assert np.median(robust) > 2 * np.median(paid)
