@@ -52,6 +52,8 @@ def scenarios():
         "kl": (tiny.Scripted(), {"beta_kl": 0.1}),
         "per_token": (tiny.PerToken(), {}),
         "per_token_reused": (tiny.PerToken(), {"num_iterations": 2, "loss_type": "dr_grpo"}),
+        "imagine": (tiny.curious(), {}),
+        "imagine_dapo": (tiny.curious(alpha=1.0), {"loss_type": "dapo"}),
         "empo": (tiny.Agreeing(), {}),
         "empo_ungated": (tiny.Agreeing(gate="none"), {}),
     }
