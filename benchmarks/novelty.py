@@ -1,7 +1,7 @@
 """What IMAGINE costs: ``python benchmarks/novelty.py``.
 
-Promise: novelty, bonus and one update of the predictor take less than 100 ms for 64 completions of 1,280 positions, with
-the published sizes and the vocabulary of Qwen2.5, on two idle cores. It is judged by processor time, summed over the
+Promise: novelty, bonus and one update of the predictor take less than 100 ms for 64 completions of 1,280 positions,
+with the published sizes and the vocabulary of Qwen2.5, on two idle cores. It is judged by processor time, summed over the
 threads: never less than wall clock on idle cores, and steadier beside other work. Then a toy batch: 256 completions of
 48 positions, 128 words. Then the first batch with novelty of every prefix (eq 3–4): inputs, token positions and time;
 ``--skip-tokens`` leaves that out, it takes about a minute.

@@ -140,7 +140,8 @@ def test_rows_may_come_in_any_order(errors, random):
     for kind in ("minmax", "quantile", "rank"):
         config = Config(novelty_scale=kind)
         correct = errors > np.median(errors)
-        assert bonus(errors[order], correct[order], 3, config).tolist() == bonus(errors, correct, 3, config)[order].tolist()
+        found = bonus(errors, correct, 3, config)
+        assert bonus(errors[order], correct[order], 3, config).tolist() == found[order].tolist()
 
 
 @given(st.integers(2, 8), st.integers(1, 5), st.data())
@@ -181,7 +182,8 @@ def test_the_groups_scale():
 
 def test_robust_scales_let_no_outlier_set_the_scale():
     errors = [*np.linspace(0, 1, 40), 1000.0]
-    plain, quantile, rank = (np.median(scale(errors, Config(novelty_scale=kind))) for kind in ("minmax", "quantile", "rank"))
+    kinds = ("minmax", "quantile", "rank")
+    plain, quantile, rank = (np.median(scale(errors, Config(novelty_scale=kind))) for kind in kinds)
     assert plain < 0.001 and quantile == pytest.approx(0.5, abs=0.01) and rank == pytest.approx(0.5)
     assert scale([1, 1, 5, 2], Config(novelty_scale="rank")).tolist() == pytest.approx([0, 0, 1, 0.6])
 

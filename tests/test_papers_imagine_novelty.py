@@ -46,7 +46,8 @@ def test_worked_forward_pass():
     state = {"embedding.weight": case["emb"]}
     for side in ("target", "predictor"):
         for layer, place in ((1, 0), (2, 2)):
-            state |= {f"{side}.{place}.weight": case[side][f"W{layer}"], f"{side}.{place}.bias": case[side][f"b{layer}"]}
+            state[f"{side}.{place}.weight"] = case[side][f"W{layer}"]
+            state[f"{side}.{place}.bias"] = case[side][f"b{layer}"]
     found.network.load_state_dict({k: torch.tensor(v, dtype=torch.float32) for k, v in state.items()}, strict=False)
     ids, mask = np.array(case["ids"]), np.ones((4, 3), dtype=bool)
     guess, known = found.network.outputs(torch.tensor(ids), torch.tensor(mask))
@@ -91,7 +92,8 @@ def test_thirty_updates_equal_the_published_model():
     for step in range(30):
         ids, mask = rows(seed=step)
         assert ours.observe(ids, mask)[0] == pytest.approx(theirs.call(ids, mask), rel=1e-4, abs=1e-7)
-    assert ours.network.embedding.weight.detach().numpy() == pytest.approx(theirs.table.weight.detach().numpy(), abs=1e-5)
+    table, theirs_table = (x.weight.detach().numpy() for x in (ours.network.embedding, theirs.table))
+    assert table == pytest.approx(theirs_table, abs=1e-5)
     assert ours.calls == 30
 
 
@@ -174,7 +176,8 @@ def test_rows_may_come_in_any_order(order):
     ids, mask = rows()
     for options in ({}, {"novelty_input": "pooled"}):
         found = novelty(**options)
-        assert found.errors(ids[order], mask[order]) == pytest.approx(found.errors(ids, mask)[order], rel=1e-4, abs=1e-9)
+        expected = found.errors(ids, mask)[order]
+        assert found.errors(ids[order], mask[order]) == pytest.approx(expected, rel=1e-4, abs=1e-9)
 
 
 def test_pooled_is_blind_to_order_and_to_company_and_flat_is_not():

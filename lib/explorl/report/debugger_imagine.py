@@ -39,7 +39,8 @@ def _novelty(batch: Batch, index: int, method: IMAGINE, components: Mapping[str,
     return [
         Stage("tokens", f"{asked} of the prompt, at most {start}", f"{written} of the completion",
               f"cut at {room}" if written == room else f"at most {room}"),
-        Stage("novelty error r", f"predictor after {method.novelty.calls} updates", f"{errors[index]:.3g}", why, "eq 5"),
+        Stage("novelty error r", f"predictor after {method.novelty.calls} updates", f"{errors[index]:.3g}", why,
+              "eq 5"),
     ]
 
 
