@@ -55,7 +55,7 @@ def test_packaged_groups_show_both_faces():
     led = sum(m.majority_right for m in measured)
     sure_and_wrong = sum(m.p_majority >= 0.75 and not m.majority_right for m in measured)
     sure_and_right = sum(m.p_majority >= 0.75 and m.majority_right for m in measured)
-    assert 12 <= led <= len(measured) - 12 and sure_and_wrong >= 3 and sure_and_right >= 5
+    assert 12 <= led <= len(measured) - 12 and sure_and_wrong >= 2 and sure_and_right >= 5
     assert any(m.blank for m in measured) and any(m.p_majority < 0.3 for m in measured)
 
 

@@ -18,7 +18,7 @@ from explorl.errors import ConfigError
 from explorl.report import style
 
 KINDS = ("right", "wrong", "blank")
-CONFIDENT = 0.35
+CONFIDENT = 0.4
 """H/ln G below which a group counts as confident."""
 
 
