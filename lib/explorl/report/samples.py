@@ -20,13 +20,13 @@ from explorl.report.stats import pass_at_k
 FILE = "samples.json"
 FIELDS = ("key", "n", "right", "entropy_nats", "majority_right", "p_majority", "n_clusters", "blank")
 """What is kept of an item row: everything but its text."""
-DIGITS = 6
+DIGITS = 4
 
 
 def save(results: Sequence[Mapping], folder: str | os.PathLike | None) -> None:
     """Write the test items of a run beside its record, ``folder/samples.json``; does nothing without a folder.
 
-    Columns instead of rows, and numbers to :data:`DIGITS` digits: some tens of kilobytes for a sweep.
+    Columns instead of rows, and numbers to :data:`DIGITS` digits: some 45 bytes per problem, arm and seed.
 
     Args:
         results: of :func:`explorl.arms.train_arms`.
