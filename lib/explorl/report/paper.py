@@ -7,14 +7,16 @@ from importlib.resources import files
 import numpy as np
 import pandas as pd
 import yaml
+from scipy import stats as sp
 
 from explorl.errors import ConfigError
 from explorl.tasks import EVALUATION
 
 COLUMNS = ("table", "model", "row", "metric", "value", "decimals", "n", "count", "low", "high",
-           "status", "source", "note")
+           "plus_minus", "status", "source", "note")
 STATUSES = ("printed", "derived", "not_recovered")
-SHARES = ("acc", "s_acc", *(f"acc_{task}" for task in EVALUATION))
+SHARES = ("acc", "s_acc", *(f"acc_{task}" for task in EVALUATION),
+          *(f"{kind}_at_{k}" for kind in ("pass", "avg") for k in (1, 8, 32)))
 """Metrics that are a share of n test items."""
 
 
@@ -25,8 +27,8 @@ def load(paper: str) -> pd.DataFrame:
         paper: such as ``sde2``.
 
     Returns:
-        One row per cell with the columns of :data:`COLUMNS`. ``value``, ``low`` and ``high`` are NaN where
-        they are not known; ``n`` and ``count`` are nullable integers; accuracies are in percent, printed
+        One row per cell with the columns of :data:`COLUMNS`. ``value``, ``low``, ``high`` and
+        ``plus_minus`` (in the value's unit, as printed) are NaN where they are not known; ``n`` and ``count`` are nullable integers; accuracies are in percent, printed
         with ``decimals`` digits.
 
     Raises:
@@ -42,7 +44,7 @@ def load(paper: str) -> pd.DataFrame:
     document = yaml.safe_load((folder / f"{paper}.yaml").read_text(encoding="utf-8"))
     frame = pd.DataFrame(document["cells"], columns=list(COLUMNS))
     frame["decimals"] = frame.decimals.fillna(document.get("decimals", 2))
-    numbers = {"value": float, "low": float, "high": float, "decimals": int, "n": "Int64", "count": "Int64"}
+    numbers = {"value": float, "low": float, "high": float, "plus_minus": float, "decimals": int, "n": "Int64", "count": "Int64"}
     return frame.astype(numbers)
 
 
@@ -92,3 +94,24 @@ def audit(frame: pd.DataFrame) -> pd.DataFrame:
     cells["below"] = 100 * np.floor(exact) / cells.n.astype(float)
     cells["above"] = 100 * np.ceil(exact) / cells.n.astype(float)
     return cells
+
+
+def welch(a: float, b: float, a_deviation: float, b_deviation: float, runs: int) -> float:
+    """Two-sided p of Welch's t test for two printed averages, if their ± is the standard deviation over runs.
+
+    Args:
+        a, b: averages over runs.
+        a_deviation, b_deviation: sample standard deviations of the runs, > 0, in the unit of the averages.
+        runs: of either, ≥ 2.
+
+    Raises:
+        ConfigError: fewer than two runs, or a deviation that is not above 0.
+
+    >>> round(welch(82.51, 80.82, 1.21, 1.02, 5), 3)
+    0.045
+    """
+    if runs < 2:
+        raise ConfigError("runs", runs, "at least 2")
+    if not (a_deviation > 0 and b_deviation > 0):
+        raise ConfigError("a_deviation, b_deviation", f"{a_deviation} and {b_deviation}", "above 0")
+    return float(sp.ttest_ind_from_stats(a, a_deviation, runs, b, b_deviation, runs, equal_var=False).pvalue)

@@ -30,6 +30,8 @@ ARM_COLOURS: Mapping[str, str] = {
     "base": INK, "single_trace": INK, "multi_strategy": "#9a8f7d", "cfl": GREEN, "cfee": ORANGE, "sde2": BLUE,
     "sde2_shuffled": PINK, "oc_fa": RED, "oc_fa_sd": SKY,
     "empo": BLUE, "empo_log": SKY, "vote": ORANGE, "supervised": GREEN, "random": PINK, "sft": "#9a8f7d",
+    "grpo": GREEN, "imagine": BLUE, "ppo": "#9a8f7d", "imagine_ppo": ORANGE, "dapo": PINK, "imagine_dapo": RED,
+    "uniform": PINK, "constant": ORANGE, "length": RED, "shuffled": SKY,
 }
 ARM_NAMES: Mapping[str, str] = {
     "base": "base", "single_trace": "single trace", "multi_strategy": "multi-strategy", "cfl": "GRPO-CFL",
@@ -37,18 +39,23 @@ ARM_NAMES: Mapping[str, str] = {
     "oc_fa_sd": "outcome + format + exploration",
     "empo": "EMPO", "empo_log": "EMPO, log p", "vote": "majority vote", "supervised": "GRPO, supervised",
     "random": "random reward", "sft": "SFT",
+    "grpo": "GRPO", "imagine": "IMAGINE", "ppo": "PPO", "imagine_ppo": "IMAGINE (PPO)", "dapo": "DAPO",
+    "imagine_dapo": "IMAGINE (DAPO)", "uniform": "uniform bonus", "constant": "constant bonus",
+    "length": "length bonus", "shuffled": "shuffled novelty",
 }
-CONTROLS = ("sde2_shuffled", "random")
+CONTROLS = ("sde2_shuffled", "random", "uniform", "constant", "length", "shuffled")
 """Arms that keep everything of a method but its cause; figures draw them dashed."""
 RIGHT, WRONG = BLUE, RED
 """Colours of what is right and of what is wrong."""
 COMPONENT_COLOURS: Mapping[str, str] = {
     "oc": BLUE, "re": SKY, "fa": ORANGE, "sd": GREEN, "rd": GREEN, "l": PINK, "reward": GREEN, "p": ORANGE,
+    "score": BLUE, "novelty_error": SKY, "bonus": ORANGE,
 }
 COMPONENT_NAMES: Mapping[str, str] = {
     "oc": "final answer right", "re": "a strategy right", "fa": "format", "sd": "exploration",
     "rd": "exploration (count)", "l": "length", "p": "cluster's share", "entropy_nats": "entropy (nats)",
     "majority": "in the majority", "kept": "group kept", "blank": "no answer",
+    "score": "outcome score", "novelty_error": "novelty error", "rnd_loss": "predictor's loss",
 }
 SEQUENTIAL = LinearSegmentedColormap.from_list("explorl", ["#dfe9ef", "#7fb2d0", "#2b83ba", "#1b4f72"])
 

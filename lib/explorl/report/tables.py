@@ -189,6 +189,8 @@ def _paper_text(cell) -> str:
     text = f"{cell.value:.{cell.decimals}f}" + ("†" if cell.status == "derived" else "")
     if math.isfinite(cell.low) and math.isfinite(cell.high):
         text += f" [{cell.low:.2f}, {cell.high:.2f}]"
+    elif math.isfinite(cell.plus_minus):
+        text += f" ± {cell.plus_minus:.{cell.decimals}f}"
     return text if pd.isna(cell.n) else f"{text}, n = {cell.n}"
 
 
