@@ -111,6 +111,7 @@ class Critic:
             torch.manual_seed(seed)
             head = torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.Tanh(), torch.nn.Linear(width, 1))
         torch.nn.init.zeros_(head[-1].weight)
+        torch.nn.init.zeros_(head[-1].bias)
         self.head = head.to(example.device)
         self.trained = [p for p in self.body.parameters() if p.requires_grad] if copied else []
         groups = [{"params": list(head.parameters()), "lr": config.head_lr}]
