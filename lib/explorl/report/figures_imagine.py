@@ -214,16 +214,22 @@ def novel_kinds(aucs: Mapping[str, Mapping[str, Sequence[float]]], *, title: str
             paint = (style.BLUE, style.ORANGE, style.GREEN, style.PINK)[index % 4]
             for row, values in enumerate(found.values()):
                 place = row + lift * (index - (len(aucs) - 1) / 2)
-                mean, low, high, _ = seed_interval(values)
-                if np.isfinite(low):
-                    axes.plot([max(low, 0), min(high, 1)], [place, place], color=paint, linewidth=2.4, alpha=0.55)
-                axes.plot(values, np.full(len(values), place), "o", color=paint, markersize=3.5, alpha=0.7)
-                axes.plot(mean, place, "o", color=paint, markersize=8, label=way if row == 0 else None)
-                told.append(f"{way}, {kinds[row]} {mean:.2f}"
-                            + (f" [{low:.2f}, {high:.2f}]" if np.isfinite(low) else ""))
+                words = _dots(axes, values, place, paint, label=way if row == 0 else None)
+                told.append(f"{way}, {kinds[row]} {words}")
         axes.set_yticks(range(len(kinds)), kinds)
         axes.set(xlim=(0, 1.02), ylim=(len(kinds) - 0.5, -0.5), title=title,
                  xlabel="AUC against familiar text (0.5: no difference)")
         style.tidy(axes, "x")
         fig.legend(loc="outside upper left", ncols=3, fontsize=9)
     return style.describe(fig, f"How often a text's error is above that of a familiar text. {'; '.join(told)}.")
+
+
+def _dots(axes, values: Sequence[float], place: float, paint: str, label: str | None) -> str:
+    """Seeds, their mean and its interval, cut at 0 and 1, in one row; returns the numbers in words."""
+    mean, low, high, _ = seed_interval(values)
+    bounded = bool(np.isfinite(low))
+    if bounded:
+        axes.plot([max(low, 0), min(high, 1)], [place, place], color=paint, linewidth=2.4, alpha=0.55)
+    axes.plot(values, np.full(len(values), place), "o", color=paint, markersize=3.5, alpha=0.7)
+    axes.plot(mean, place, "o", color=paint, markersize=8, label=label)
+    return f"{mean:.2f}" + (f" [{low:.2f}, {high:.2f}]" if bounded else "")

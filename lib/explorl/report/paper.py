@@ -28,8 +28,8 @@ def load(paper: str) -> pd.DataFrame:
 
     Returns:
         One row per cell with the columns of :data:`COLUMNS`. ``value``, ``low``, ``high`` and
-        ``plus_minus`` (in the value's unit, as printed) are NaN where they are not known; ``n`` and ``count`` are nullable integers; accuracies are in percent, printed
-        with ``decimals`` digits.
+        ``plus_minus`` (in the value's unit, as printed) are NaN where they are not known; ``n`` and
+        ``count`` are nullable integers; accuracies are in percent, printed with ``decimals`` digits.
 
     Raises:
         ConfigError: unknown paper.
@@ -44,7 +44,8 @@ def load(paper: str) -> pd.DataFrame:
     document = yaml.safe_load((folder / f"{paper}.yaml").read_text(encoding="utf-8"))
     frame = pd.DataFrame(document["cells"], columns=list(COLUMNS))
     frame["decimals"] = frame.decimals.fillna(document.get("decimals", 2))
-    numbers = {"value": float, "low": float, "high": float, "plus_minus": float, "decimals": int, "n": "Int64", "count": "Int64"}
+    numbers = {"value": float, "low": float, "high": float, "plus_minus": float, "decimals": int, "n": "Int64",
+               "count": "Int64"}
     return frame.astype(numbers)
 
 
