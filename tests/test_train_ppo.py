@@ -244,7 +244,10 @@ def test_interrupted_run_goes_on_with_the_same_critic(tmp_path):
 # ---- Unsloth's generated trainer
 
 def scripted_run(folder, unsloth):
-    """PPO on fixed completions; returns the policy's weights and the critic's body."""
+    """PPO on fixed completions; returns the policy's weights and the critic's body.
+
+    The policy's optimiser is SGD: Adam would make a step of a rounding error where a gradient is all but nil.
+    """
     import peft
     import unsloth_cpu
 
@@ -253,13 +256,13 @@ def scripted_run(folder, unsloth):
         r=4, lora_alpha=8, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM"))
     if unsloth:
         unsloth_cpu.adapt(model)
-    settings = config(steps=3, learning_rate=1e-2, max_grad_norm=1e9, micro_batch=3)
+    settings = config(steps=3, optimizer="sgd", learning_rate=0.1, max_grad_norm=1e9, micro_batch=3)
     method = ppo.PPO(tiny.Scripted(), ppo.PPOConfig(critic=FAST))
     trainer = ppo.build(model, tiny.tokenizer(), method, tiny.problems(), settings, folder)
     if unsloth:
         unsloth_cpu.without_autocast(trainer)
     trainer.train()
-    weights = torch.cat([p.detach().flatten() for n, p in model.named_parameters() if "lora_" in n])
+    weights = torch.cat([p.detach().flatten() for n, p in model.named_parameters() if "lora_B" in n])
     return weights, torch.cat([p.detach().flatten() for p in trainer.critic.trained])
 
 
@@ -268,8 +271,10 @@ def test_unsloth_agrees(tmp_path):
     done = subprocess.run([sys.executable, Path(__file__), "results.pt"], cwd=tmp_path, env=environment,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-4000:]
-    for ours, theirs in zip(scripted_run(tmp_path, False), torch.load(tmp_path / "results.pt"), strict=True):
-        assert (ours - theirs).abs().max() < 1e-5
+    ours, theirs = scripted_run(tmp_path, False), torch.load(tmp_path / "results.pt")
+    differences = [(a - b).abs().max().item() for a, b in zip(ours, theirs, strict=True)]
+    assert differences[0] < 1e-6 < 1e-3 < ours[0].abs().max(), "the policy's, which started at 0"
+    assert differences[1] < 1e-5, "the critic's"
 
 
 if __name__ == "__main__":

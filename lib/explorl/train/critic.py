@@ -1,8 +1,8 @@
 """PPO's critic: what a completion will be worth, guessed before each of its tokens.
 
-It stands apart from the policy's loss and optimiser, so that the policy's trainer, TRL's or Unsloth's, never sees it.
+It stands apart from the policy's loss and optimiser: the policy's trainer, TRL's or Unsloth's, never sees it.
 Its body is a trained copy of the policy's transformer. With ``body`` = "policy" it has none and reads the policy's
-own hidden states, which it cannot change: cheap, and much worse, since a policy need not know how it will fare.
+own hidden states, which it cannot change: cheap, but a policy need not know how it will fare.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class CriticConfig:
     >>> CriticConfig(body="none")
     Traceback (most recent call last):
         ...
-    explorl.errors.ConfigError: body = none: must be one of copy, policy
+    explorl.errors.ConfigError: body = 'none': must be one of copy, policy
     """
 
     body: str = "copy"

@@ -3,8 +3,8 @@
 The rest is settings of :class:`explorl.train.config.TrainConfig`: ``clip_epsilon_high`` 0.28 and ``loss_type``
 "dapo", the mean over all tokens of the batch.
 
-A group whose answers are all right or all wrong has advantage 0. Dynamic sampling replaces it by the group of another
-problem, as often as ``max_rounds`` allows; a group that is without contrast even then stays, and teaches nothing.
+A group whose answers are all right or all wrong has advantage 0. Dynamic sampling replaces it by the group of
+another problem, as often as ``max_rounds`` allows; one that has no contrast even then stays, and teaches nothing.
 Under IMAGINE an all-wrong group is where the bonus acts: ``contrast`` says which groups have none.
 """
 
@@ -84,7 +84,7 @@ def overlong(lengths: Sequence[int], limit: int, buffer: int, penalty: float = 1
     lengths = np.asarray(lengths, dtype=np.float64)
     if not buffer:
         return np.zeros(lengths.shape)
-    return -penalty * ((lengths - (limit - buffer)) / buffer).clip(0.0, 1.0)
+    return penalty * ((limit - buffer - lengths) / buffer).clip(-1.0, 0.0)
 
 
 class DAPO(Method):
@@ -166,9 +166,9 @@ def build(model: Any, tokenizer: Any, method: Method, problems: Sequence[Any], c
     Raises:
         ConfigError: no DAPO in the method, a limit that is not the run's, or what the other arms raise.
 
-    Logged beside the usual: ``dapo/flat_first`` and ``dapo/flat_left``, the shares of groups without contrast before
-    and after; ``dapo/rounds`` and ``dapo/replaced``, how often and how many groups were sampled anew. The lengths
-    (``completions/…``) are means over the rounds; ``num_tokens`` counts all that was sampled.
+    Logged beside the usual: ``dapo/flat_first`` and ``dapo/flat_left``, the shares of groups without contrast
+    before and after; ``dapo/rounds`` and ``dapo/replaced``, how often and how many groups were sampled anew. The
+    lengths (``completions/…``) are means over the rounds; ``num_tokens`` counts all that was sampled.
     """
     part = inside(method, DAPO)
     if part is None:

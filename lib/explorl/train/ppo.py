@@ -68,8 +68,8 @@ class PPOConfig:
 class PPO(Method):
     """Another method's reward under PPO. Its own advantages, and the rows that it drops, do not count.
 
-    A bonus of the method inside goes where ``config.bonus`` says: ``PPO(IMAGINE(…))`` is the paper's. The other way
-    round, ``IMAGINE(…, base=PPO(…))`` adds the bonus to every token after whitening, as it does under GRPO.
+    A bonus of the method inside goes where ``config.bonus`` says: ``PPO(IMAGINE(…))`` is the paper's. The
+    other way round, ``IMAGINE(…, base=PPO(…))`` adds the bonus to every token after whitening, as under GRPO.
 
     Args:
         base: says what a completion is worth.
