@@ -265,7 +265,7 @@ def test_a_missing_model_is_named_with_its_size_and_the_command(name, size, tmp_
         judges.load(name, model=missing)
     for part in (missing, size, f"python -m explorl fetch {missing}"):
         assert part in str(caught.value)
-    assert judges.MODELS[name] in fetch.names()
+    assert fetch.MODELS[name].hub == judges.MODELS[name]
 
 
 def test_a_judge_checks_its_directions():

@@ -41,11 +41,17 @@ def explorl(*arguments, given=b""):
 
 
 def test_a_group_is_what_follows_one_another():
-    bad, rows = scored(line("7"), line("7"), line("3"), line("7", "b"), line("7", "a"), line("3", "a"))
-    assert bad == 0 and [row["group"] for row in rows] == ["a", "a", "a", "b", "a", "a"]
+    bad, rows = scored(line("7"), line("7"), line("3"), line("7", "b"), line("7", "c"), line("3", "c"))
+    assert bad == 0 and [row["group"] for row in rows] == ["a", "a", "a", "b", "c", "c"]
     assert [row["p"] for row in rows] == pytest.approx([2 / 3, 2 / 3, 1 / 3, 1, 0.5, 0.5])
-    assert [row["gate"] for row in rows] == ["kept"] * 3 + ["unanimous"] + ["all_different"] * 2
+    assert [row["gate"] for row in rows] == ["kept"] * 3 + ["alone"] + ["all_different"] * 2
     assert [row["line"] for row in rows] == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_group_that_comes_back_is_not_scored_by_halves():
+    bad, rows = scored(line("7"), line("7"), line("3"), line("7", "b"), line("7"), b"bad", line("7", "b"))
+    assert bad == 3 and [row.get("p") is not None for row in rows] == [True] * 4 + [False] * 3
+    assert all("came before" in rows[i]["error"] for i in (4, 6)) and rows[5]["error"].startswith("not JSON")
 
 
 def test_rows_are_those_of_the_method():
@@ -100,11 +106,12 @@ def test_broken_lines_at_the_start_the_end_and_alone():
     assert [row["line"] for row in scored(b"bad", line("7"), b"bad", line("7", "b"), b"bad")[1]] == [1, 2, 3, 4, 5]
 
 
-def test_too_many_lines_of_one_group_are_error_lines(monkeypatch):
+def test_a_group_of_too_many_lines_is_not_scored(monkeypatch):
     monkeypatch.setattr(score_empo, "MAX_GROUP", 4)
     bad, rows = scored(*[line("7")] * 3, b"bad", line("7"), b"bad", line("3", "b"), line("3", "b"))
-    assert bad == 3 and [row.get("p") for row in rows] == [1, 1, 1, None, None, None, 1, 1]
-    assert "more than 4 lines" in rows[4]["error"] and rows[5]["error"].startswith("not JSON")
+    assert bad == 6 and [row.get("p") for row in rows] == [None] * 6 + [1, 1]
+    assert all("more than 4 lines" in rows[i]["error"] for i in (0, 1, 2, 4))
+    assert rows[3]["error"].startswith("not JSON") and rows[5]["error"].startswith("not JSON")
 
 
 def test_a_long_stretch_of_broken_lines_is_not_held(monkeypatch):
@@ -113,10 +120,10 @@ def test_a_long_stretch_of_broken_lines_is_not_held(monkeypatch):
     assert bad == 10 and [row["line"] for row in rows] == list(range(1, 13)) and rows[-1]["p"] == 1
 
 
-def test_a_group_of_huge_references_is_cut(monkeypatch):
+def test_a_group_of_huge_references_is_not_held(monkeypatch):
     monkeypatch.setattr(score_empo, "MAX_GROUP_CHARS", 1000)
     bad, rows = scored(*[line("7", gold="x" * 600)] * 4)
-    assert bad == 2 and ["error" in row for row in rows] == [False, False, True, True]
+    assert bad == 4 and all("too long" in row["error"] for row in rows)
 
 
 class Endless(io.RawIOBase):

@@ -34,11 +34,11 @@ MODELS = {
     "unsloth/Qwen2.5-7B": Model("unsloth/Qwen2.5-7B-unsloth-bnb-4bit"),
     "unsloth/Qwen2.5-14B": Model("unsloth/Qwen2.5-14B-unsloth-bnb-4bit"),
     "OctoThinker/OctoThinker-3B-Long-Base": Model("OctoThinker/OctoThinker-3B-Long-Base"),
-    "TIGER-Lab/general-verifier": Model("TIGER-Lab/general-verifier"),
-    "microsoft/deberta-v2-xlarge-mnli": Model("microsoft/deberta-v2-xlarge-mnli"),
+    "verifier": Model("TIGER-Lab/general-verifier"),
+    "nli": Model("microsoft/deberta-v2-xlarge-mnli"),
 }
-"""What a params file calls ``backbone`` or ``encoder`` → what is read for it (Unsloth's copies in 4 bits);
-at the end the two models of :mod:`explorl.judges`."""
+"""What a params file calls ``backbone``, ``encoder`` or ``equality`` → what is read for it (Unsloth's copies in 4
+bits)."""
 
 
 def names() -> list[str]:
@@ -52,7 +52,7 @@ def fetch(name: str, *, download: Callable[..., str] | None = None) -> str:
     """Download one thing into the hub's cache.
 
     Args:
-        name: a data set, or what a params file calls its backbone or encoder: one of :func:`names`, or any
+        name: a data set, or what a params file calls its backbone, encoder or equality: one of :func:`names`, or any
             hub id of a model, such as ``BAAI/bge-small-en-v1.5``.
         download: stands in for ``huggingface_hub.snapshot_download``.
 

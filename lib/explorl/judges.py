@@ -17,6 +17,7 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from explorl.errors import ConfigError
 from explorl.text import equivalence
@@ -165,21 +166,34 @@ def load(
         raise ConfigError("directions", directions, "one of " + ", ".join(DIRECTIONS))
     if batch_size < 1:
         raise ConfigError("batch_size", batch_size, "at least 1")
+    hub = model or MODELS[name]
+    allowed = (
+        f"a model on this machine: {hub} ({SIZES[name]}) can be fetched once, where there is a network, with "
+        f"`python -m explorl fetch {name if not model else hub}`"
+    )
+    if not _is_here(hub):  # said before torch is imported
+        raise ConfigError("equality", name, allowed)
     from explorl import judge_models
 
-    hub = model or MODELS[name]
     try:
         if name == "verifier":
             ask = judge_models.verifier(hub, read, device)
         else:
             ask = judge_models.classifier(hub, device)
     except (OSError, ImportError) as error:
-        allowed = (
-            f"a model on this machine: {hub} ({SIZES[name]}) can be fetched once, where there is a network, with "
-            f"`python -m explorl fetch {hub}`"
-        )
         raise ConfigError("equality", name, allowed) from error
     return Judge(name, _in_batches(ask, batch_size), directions, question)
+
+
+def _is_here(hub: str) -> bool:
+    """Whether a folder or the hub's cache holds the model's configuration."""
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        return Path(hub).is_dir() or isinstance(try_to_load_from_cache(hub, "config.json"), str)
+    except HFValidationError:  # no hub id, and no folder that is there
+        return False
 
 
 def prompt(question: str, truth: str, student: str, *, read: str = "logits") -> str:

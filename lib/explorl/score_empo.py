@@ -13,7 +13,9 @@ from explorl.papers import empo
 from explorl.score import Line, parse_line, plain, read_lines, write
 
 MAX_GROUP = 256
-"""Lines of a group, broken ones among them included; further ones are error lines."""
+"""Lines of a group, broken ones among them included; a larger group is not scored."""
+REMEMBERED = 100_000
+"""Groups, the latest ones, that are recognised when they come back."""
 MAX_GROUP_CHARS = 16 * 2**20
 """Characters of answers, references and prompts that may wait for the end of their group."""
 
@@ -76,7 +78,9 @@ def scorer(values: Mapping[str, object]) -> Scorer:
     for unknown in set(values) - set(known):
         raise ConfigError(unknown, values[unknown], f"a setting: {', '.join(known)}, equality")
     config = empo.Config(**values)
-    return Scorer(config, judges.load(str(name)))
+    if not isinstance(name, str):
+        raise ConfigError("equality", name, f"one of {', '.join(judges.NAMES)}")
+    return Scorer(config, judges.load(name))
 
 
 def score_groups(source: IO[bytes], target: IO[str], score: Scorer) -> int:
@@ -97,22 +101,31 @@ def score_groups(source: IO[bytes], target: IO[str], score: Scorer) -> int:
 
 
 def groups(lines: Iterator[Answered]) -> Iterator[list[Answered]]:
-    """Cut lines into groups, in order; at most :data:`MAX_GROUP` of one, and about MAX_GROUP_CHARS, are held."""
+    """Cut lines into groups, in order. Held at a time: one group, up to :data:`MAX_GROUP` lines and about
+    MAX_GROUP_CHARS of text. The lines of a larger group, and of one that comes back, become error lines."""
     waiting: list[Answered] = []
-    group, held, full = None, 0, False
+    group, held, problem = None, 0, ""
+    seen: dict[object, None] = {}
     for line in lines:
         if not line.error and (group is None or line.group != group):
             if waiting and group is not None:
                 yield waiting
                 waiting, held = [], 0
-            group, full = line.group, False
-        elif full:
-            yield [line if line.error else replace(line, error=f"group: more than {MAX_GROUP} lines, or too long")]
-            continue
-        waiting.append(line)
+            group = line.group
+            problem = "group: came before; its lines must follow one another" if group in seen else ""
+            seen[group] = None
+            if len(seen) > REMEMBERED:
+                del seen[next(iter(seen))]
+        waiting.append(_with_error(line, problem))
         held += sum(len(str(part)) for part in (line.answer, line.gold, line.prompt, line.id, line.group))
-        if len(waiting) >= MAX_GROUP or held > MAX_GROUP_CHARS:
-            yield waiting
-            waiting, held, full = [], 0, True
+        if not problem and (len(waiting) > MAX_GROUP or held > MAX_GROUP_CHARS):
+            problem = f"group: more than {MAX_GROUP} lines, or too long"
+        if problem:
+            yield [_with_error(one, problem) for one in waiting]
+            waiting, held = [], 0
     if waiting:
         yield waiting
+
+
+def _with_error(line: Answered, problem: str) -> Answered:
+    return replace(line, error=problem) if problem and not line.error else line

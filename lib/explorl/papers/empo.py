@@ -71,8 +71,8 @@ def gate(found: Clustering, config: Config = Config()) -> str:
     Bounds are open: a group on a bound is left out.
 
     Returns:
-        ``kept``; ``unanimous`` (one cluster), ``entropy_low``, ``all_different`` (G clusters) or
-        ``entropy_high`` from the entropy gate, ``share_low`` from the frequency gate.
+        ``kept``; ``alone`` (a group of one), ``unanimous`` (one cluster), ``entropy_low``, ``all_different``
+        (G clusters) or ``entropy_high`` from the entropy gate, ``share_low`` from the frequency gate.
 
     >>> [gate(cluster(group, str.__eq__)) for group in (["7", "7"], ["7", "3"], ["7", "7", "3"])]
     ['unanimous', 'all_different', 'kept']
@@ -82,7 +82,7 @@ def gate(found: Clustering, config: Config = Config()) -> str:
     if config.gate == "frequency":
         return KEPT if found.p.max() >= config.min_share - FLAT else "share_low"
     if found.entropy_nats <= config.delta_low_nats + FLAT:
-        return "unanimous" if found.n_clusters == 1 else "entropy_low"
+        return "alone" if len(found.ids) == 1 else "unanimous" if found.n_clusters == 1 else "entropy_low"
     if config.delta_high_nats is None:
         return KEPT if found.n_clusters < len(found.ids) else "all_different"
     return KEPT if found.entropy_nats < config.delta_high_nats - FLAT else "entropy_high"
@@ -244,9 +244,14 @@ def reward_function(
         equal: whether two answers mean the same.
         group_size: G; None takes each run of equal prompts as a group, which holds unless one prompt follows
             itself in the data.
+
+    Raises:
+        ConfigError: a setting is wrong; when called, not as many prompts as completions, or groups of
+            ``group_size`` that do not come out even or mix prompts.
     """
     require(callable(equal), "equal", equal, "a function of two answers")
-    require(group_size is None or group_size >= 1, "group_size", group_size, "None or a whole number ≥ 1")
+    whole = isinstance(group_size, int) and not isinstance(group_size, bool) and group_size >= 1
+    require(group_size is None or whole, "group_size", group_size, "None or a whole number ≥ 1")
 
     def empo(*, completions: Sequence, prompts: Sequence = (), **columns) -> list[float]:
         asked = [message_text(prompt) for prompt in prompts]

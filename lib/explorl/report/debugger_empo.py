@@ -18,7 +18,7 @@ _SOURCE = {"BOX": "content of the last box", "FA": "from <final_answer>", "ANS":
            "SO": "the last strategy's outcome", "HASH": "after ####", "CUE": 'after "answer is"',
            "NUM": "no sign of an answer: the last number"}
 _GATE = {
-    empo.KEPT: "kept", "unanimous": "left out: one cluster, nothing to learn from",
+    empo.KEPT: "kept", "alone": "left out: nobody to agree with", "unanimous": "left out: one cluster, nothing to learn from",
     "all_different": "left out: no two answers agree", "entropy_low": "left out: entropy not above δ_low",
     "entropy_high": "left out: entropy not below δ_high", "share_low": "left out: no cluster is large enough",
 }

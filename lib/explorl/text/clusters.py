@@ -27,7 +27,8 @@ def greedy(items: Sequence[str | None], equal: Equal, *, rule: str = "first_matc
 
     Args:
         items: G answers in sampling order.
-        equal: called as ``equal(representative, answer)``, the representative being the earlier one.
+        equal: called as ``equal(representative, answer)``, the representative being the earlier one; not asked
+            about equal strings.
         rule: ``first_match``: the first representative that equals the answer (the paper; verl code);
             ``last_match``: the last one (TRL code); ``connected``: everything that a chain of equal pairs joins
             (what union-find would give; for comparison only).
@@ -53,7 +54,7 @@ def greedy(items: Sequence[str | None], equal: Equal, *, rule: str = "first_matc
     representatives: list[tuple[int, str]] = []
     for item in items:
         known = [] if is_blank(item) else representatives if rule == "first_match" else reversed(representatives)
-        found = next((number for number, first in known if equal(first, item)), None)
+        found = next((number for number, first in known if first == item or equal(first, item)), None)
         if found is None:
             found = max(ids, default=-1) + 1
             if not is_blank(item):
@@ -152,7 +153,7 @@ def _connected(items: Sequence[str | None], equal: Equal) -> list[int]:
         for early in range(late):
             if group[early] == group[late] or is_blank(items[early]) or is_blank(item):
                 continue
-            if equal(items[early], item):
+            if items[early] == item or equal(items[early], item):
                 joined, kept = group[late], group[early]
                 group = [kept if member == joined else member for member in group]
     numbers: dict[int, int] = {}

@@ -28,21 +28,26 @@ class Worker:
             RuntimeError: if math-verify cannot be started at all.
         """
         with self._lock:
-            if self._process is not None and self._process.poll() is not None:
-                self._end()  # something else ended it since the last question
-            process = self._process = self._process or self._start()
-            line = ""
-            try:
-                process.stdin.write(json.dumps([seconds, question, *answers]) + "\n")
-                process.stdin.flush()
-                line = process.stdout.readline()
-            except OSError:
-                pass  # it is gone: no verdict
-            finally:  # also when interrupted: a late verdict must not answer the next question
-                if not line:
-                    self._end()
+            line = self._told(seconds, question, *answers) or self._told(seconds, question, *answers)
             reply, spent = json.loads(line) if line else (None, seconds)
             return reply, seconds if reply is None else spent
+
+    def _told(self, seconds: float, question: str, *answers: str) -> str:
+        """The helper's line; empty where something ended the helper, so that asking again is worth it."""
+        if self._process is not None and self._process.poll() is not None:
+            self._end()  # something else ended it since the last question
+        process = self._process = self._process or self._start()
+        line = ""
+        try:
+            process.stdin.write(json.dumps([seconds, question, *answers]) + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except OSError:
+            pass  # it is gone: no verdict
+        finally:  # also when interrupted: a late verdict must not answer the next question
+            if not line:
+                self._end()
+        return line
 
     def _start(self) -> "subprocess.Popen[str]":
         script = Path(__file__).with_name("math_worker.py")
