@@ -92,3 +92,21 @@ def test_evidence_from_one_start_does_not_speak_for_the_other():
     kept = records.read_all(FOLDER, "empo")
     for start, run in SWEEPS.items():
         assert claims.by_evidence(kept, scale="toy", start=start)[0].run == run
+
+
+def test_with_larger_steps_agreement_rises_where_accuracy_has_turned():
+    kept = json.loads((FOLDER / "empo/toy_too_far" / curves.FILE).read_text(encoding="utf-8"))
+    turned = 0
+    for run in kept:
+        path = [row for row in run["curve"] if run["arm"] in BLIND]
+        if path:
+            top, end = max(path, key=lambda row: row["acc"]), path[-1]
+            if top["acc"] - end["acc"] > 0.1:
+                turned += 1
+                assert end["p_majority"] > top["p_majority"]
+    assert turned >= 3
+
+
+def test_the_run_with_larger_steps_differs_in_nothing_else():
+    far, toy = (params.load("empo", name).model_dump() for name in ("toy_too_far", "toy"))
+    assert {name for name in far if far[name] != toy[name]} == {"run", "arms", "seeds", "learning_rate"}

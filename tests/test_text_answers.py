@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import threading
 import time
 from fractions import Fraction
@@ -282,3 +283,24 @@ def test_math_equal_in_a_forked_process():
         os._exit(0 if verdict else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert math_equal("9/8", "1.125")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_math_equal_in_a_process_forked_while_another_thread_asks():
+    asking = threading.Thread(target=lambda: [math_equal(rf"x+{i}", rf"{i}+x") for i in range(20)])
+    asking.start()
+    child = os.fork()
+    if child == 0:
+        verdict = math_equal("y+3", "3+y")
+        math_equality._WORKER._end()
+        os._exit(0 if verdict else 1)
+    end = time.monotonic() + 60
+    done, status = 0, None
+    while not done and time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        time.sleep(0.02)
+    if not done:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    asking.join()
+    assert done and os.waitstatus_to_exitcode(status) == 0

@@ -15,7 +15,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, seconds: float, question: str, *answers: str) -> tuple[object, float]:
         """One question of :mod:`explorl.text.math_worker`, and the processor time that it may take.
@@ -32,15 +32,14 @@ class Worker:
             reply, spent = json.loads(line) if line else (None, seconds)
             return reply, seconds if reply is None else spent
 
-    def _told(self, seconds: float, question: str, *answers: str) -> str:
+    def _told(self, seconds: float, question: str, *answers: str) -> bytes:
         """The helper's line; empty where something ended the helper, so that asking again is worth it."""
         if self._process is not None and self._process.poll() is not None:
             self._end()  # something else ended it since the last question
         process = self._process = self._process or self._start()
-        line = ""
+        line = b""
         try:
-            process.stdin.write(json.dumps([seconds, question, *answers]) + "\n")
-            process.stdin.flush()
+            process.stdin.write(json.dumps([seconds, question, *answers]).encode() + b"\n")
             line = process.stdout.readline()
         except OSError:
             pass  # it is gone: no verdict
@@ -49,13 +48,14 @@ class Worker:
                 self._end()
         return line
 
-    def _start(self) -> "subprocess.Popen[str]":
+    def _start(self) -> "subprocess.Popen[bytes]":
         script = Path(__file__).with_name("math_worker.py")
         command = [sys.executable, "-P", str(script)]
         pipe = subprocess.PIPE
-        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True,
+        # unbuffered: a buffer has a lock, and a fork may find it taken by a thread that the child does not have
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, bufsize=0,
                                    start_new_session=True)
-        if "ready" not in process.stdout.readline():
+        if b"ready" not in process.stdout.readline():
             raise RuntimeError("math-verify does not start; `python -c 'import math_verify'` should show why")
         return process
 
