@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from explorl.errors import ConfigError
+from explorl.errors import ConfigError, require, require_amount
 from explorl.papers import sde2
 from explorl.papers.method import Advantages, Batch, Method
 from explorl.papers.sde2 import Config, Encode, group_advantages
-from explorl.papers.sde2_config import require, require_amount
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from explorl.errors import require
 from explorl.papers.empo_clusters import Clustering, Equal, about, cluster, columns, of_group, read
 from explorl.papers.empo_config import Config
 from explorl.papers.method import Advantages, Batch, Method, group_normalise, message_text
-from explorl.papers.sde2_config import require
 
 __all__ = [
     "Config", "Equal", "about", "of_group", "read", "Clustering", "cluster", "columns", "KEPT", "FLAT",

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from explorl.errors import require
 from explorl.papers.empo import Clustered
 from explorl.papers.empo_clusters import Clustering, Equal
 from explorl.papers.empo_config import Config
 from explorl.papers.method import Batch
-from explorl.papers.sde2_config import require
 
 
 def vote(found: Clustering, *, ties: str = "earliest") -> np.ndarray:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorl.errors import require
 from explorl.papers.empo_config import Config
-from explorl.papers.sde2_config import require
 from explorl.text import answers, clusters, strategies
 
 Equal = Callable[[str, str], bool]

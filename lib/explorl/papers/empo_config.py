@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from explorl.papers.sde2_config import require, require_amount
+from explorl.errors import require, require_amount
 from explorl.text.clusters import RULES
 
 _CHOICES = {

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorl.errors import require
 from explorl.papers.empo_clusters import Clustering, Equal, cluster
 from explorl.papers.empo_config import Config
-from explorl.papers.sde2_config import require
 
 
 @dataclass(frozen=True)

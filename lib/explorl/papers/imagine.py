@@ -22,11 +22,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from explorl.errors import require
 from explorl.papers.imagine_bonus import bonus, decay, scale
 from explorl.papers.imagine_config import OFFICIAL, SOURCES, Config
 from explorl.papers.imagine_novelty import Novelty, RunningStd, layout
 from explorl.papers.method import Advantages, Batch, Method, group_normalise
-from explorl.papers.sde2_config import require
 
 __all__ = [
     "Config", "OFFICIAL", "SOURCES", "layout", "RunningStd", "Novelty", "scale", "decay", "bonus", "RIGHT",

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from explorl.errors import ConfigError
+from explorl.errors import ConfigError, require
 from explorl.papers.imagine_config import Config
-from explorl.papers.sde2_config import require
 
 LOW, HIGH = 0.05, 0.95
 """Quantiles that ``novelty_scale`` = "quantile" takes for 0 and 1."""

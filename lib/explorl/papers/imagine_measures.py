@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from explorl.errors import require
 from explorl.papers.imagine_bonus import decay
 from explorl.papers.imagine_config import Config
 from explorl.papers.imagine_novelty import Novelty, layout
-from explorl.papers.sde2_config import require
 
 PROBE = 8731
 """Keeps the probes' draws apart from those of data made with the same seed."""

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from explorl.errors import ConfigError
+from explorl.errors import ConfigError, require
 from explorl.papers.imagine_config import Config
-from explorl.papers.sde2_config import require
 
 
 def layout(prompt_ids: Sequence[Sequence[int]], completion_ids: Sequence[Sequence[int]], config: Config = Config()

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from explorl.errors import require
 from explorl.papers.imagine_novelty import Novelty, RunningStd
-from explorl.papers.sde2_config import require
 
 CHUNK = 512
 STD_EPS = 1e-8

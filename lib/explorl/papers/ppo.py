@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorl.papers.sde2_config import require
+from explorl.errors import require
 
 PLACEMENTS = ("post_whiten_last", "pre_whiten_last")
 WHITEN_EPS = 1e-8

@@ -20,10 +20,10 @@ from numbers import Real
 
 import numpy as np
 
-from explorl.errors import ConfigError
+from explorl.errors import ConfigError, require
 from explorl.papers.method import Advantages, Batch, Method, group_normalise, message_text
 from explorl.papers.sde2_completion import MAX_EMBEDDED, SOURCES, Reading, Stages, read, score
-from explorl.papers.sde2_config import Config, require
+from explorl.papers.sde2_config import Config
 from explorl.papers.sde2_diversity import div, novelty, pairwise_cosine, uniq
 from explorl.papers.sde2_metrics import metrics
 from explorl.text.answers import Canonical, canonical

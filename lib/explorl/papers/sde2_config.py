@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 
-from explorl.errors import ConfigError
+from explorl.errors import ConfigError, is_between, require, require_amount
 
 _CHOICES = {
     "re_mode": ("chi", "any_strategy"),
@@ -113,31 +112,14 @@ class Config:
         elif name == "max_strategies":
             require(value is None or _whole(value, 1), name, value, "None or a whole number from 1 up")
         elif name == "relevance_floor":
-            require(value is None or _between(value, -1, 1), name, value, "None or a number from -1 to 1")
+            require(value is None or is_between(value, -1, 1), name, value, "None or a number from -1 to 1")
         elif name in _OPEN_UNIT:
-            require(_between(value, 0, 1) and 0 < value < 1, name, value, "a number above 0 and below 1")
+            require(is_between(value, 0, 1) and 0 < value < 1, name, value, "a number above 0 and below 1")
         elif name == "single_div":
-            require(_between(value, 0, 1), name, value, "a number from 0 to 1")
+            require(is_between(value, 0, 1), name, value, "a number from 0 to 1")
         else:
             require_amount(name, value, above_zero=name == "eps")
 
 
-def require(holds: bool, name: str, value: object, allowed: str) -> None:
-    """Raise ConfigError(name, value, allowed) unless the condition holds."""
-    if not holds:
-        raise ConfigError(name, value, allowed)
-
-
-def require_amount(name: str, value: object, *, above_zero: bool = False) -> None:
-    """Raise ConfigError unless the value is a finite number ≥ 0 (> 0 with ``above_zero``)."""
-    holds = _between(value, 0, math.inf) and value < math.inf and (value > 0 or not above_zero)
-    require(holds, name, value, "a finite number above 0" if above_zero else "a finite number from 0 up")
-
-
 def _whole(value: object, low: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= low
-
-
-def _between(value: object, low: float, high: float) -> bool:
-    """True for a real number in [low, high]; NaN is in no interval."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorl.papers.sde2_config import require
+from explorl.errors import require
 
 
 def clip_term(ratio: np.ndarray, advantage: np.ndarray, epsilon: float = 0.2) -> np.ndarray:

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase, StoppingCriteria
 
+from explorl.errors import require
 from explorl.papers import sde2
 from explorl.papers.sde2 import Config, Encode
-from explorl.papers.sde2_config import require
 from explorl.text.strategies import parse
 
 _END = re.compile(r"</strategy\s*>", re.IGNORECASE)
