@@ -104,8 +104,8 @@ def reliability(tables: Mapping[str, Reliability], *, title: str = "") -> Figure
             x, y = table.share[seen], table.right[seen]
             axes.plot(x, y, color=paint, linewidth=1.4, linestyle=style.dashes(arm))
             axes.scatter(x, y, s=14 + 160 * table.count[seen] / table.count.sum(), color=paint, alpha=0.8, linewidth=0)
-            axes.annotate(f"{style.display_name(arm)}, error {table.error:.2f}", xy=(0.02, 0.97 - 0.07 * index),
-                          xycoords="axes fraction", color=paint, fontsize=9, fontweight="bold", va="top")
+            axes.annotate(f"{style.display_name(arm)}, error {table.error:.2f}", xy=(0.98, 0.03 + 0.07 * index),
+                          xycoords="axes fraction", color=paint, fontsize=9, fontweight="bold", ha="right")
         axes.set(xlim=(0, 1.03), ylim=(-0.03, 1.03), xlabel="share of the majority, p(c)",
                  ylabel="share of those majorities that are right", title=title)
         style.tidy(axes, "both")
