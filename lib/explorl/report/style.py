@@ -38,7 +38,7 @@ ARM_NAMES: Mapping[str, str] = {
     "cfee": "GRPO-CFEE", "sde2": "SD-E²", "sde2_shuffled": "SD-E², shuffled", "oc_fa": "outcome + format",
     "oc_fa_sd": "outcome + format + exploration",
     "empo": "EMPO", "empo_log": "EMPO, log p", "vote": "majority vote", "supervised": "GRPO, supervised",
-    "random": "random reward", "sft": "SFT",
+    "random": "random reward", "sft": "SFT", "instruct": "Instruct", "odpo": "ODPO",
     "grpo": "GRPO", "imagine": "IMAGINE", "ppo": "PPO", "imagine_ppo": "IMAGINE (PPO)", "dapo": "DAPO",
     "imagine_dapo": "IMAGINE (DAPO)", "uniform": "uniform bonus", "constant": "constant bonus",
     "length": "length bonus", "shuffled": "shuffled novelty",
