@@ -8,7 +8,7 @@ import re
 import pytest
 import yaml
 
-from explorl import params, params_model, places, strict_yaml
+from explorl import params, params_model, params_rules, places, strict_yaml
 from explorl.errors import ConfigError
 from explorl.papers import sde2
 from explorl.params import ParamsError
@@ -107,7 +107,7 @@ def test_every_rule_is_broken_by_some_values_above():
     of_empo = {"blank", "delta_high_nats", "eval_tasks", "equality"}  # in test_params_empo.py
     broken = of_empo | {"alpha", "group_size", "seeds", "arms", "backbone", "task", "load_in_4bit", "lora_r", "micro_batch",
               "max_completion_tokens", "canon", "eval_samples", "length_free_tokens"}
-    assert {names[0] for names, *_ in params_model.RULES} == broken
+    assert {names[0] for names, *_ in params_rules.RULES} == broken
 
 
 def test_four_bits_need_an_adapter():

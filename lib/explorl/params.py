@@ -18,9 +18,11 @@ from pydantic import ValidationError
 
 from explorl import places, strict_yaml
 from explorl.errors import ConfigError
-from explorl.params_model import CHAPTERS, UNTRAINED, EMPOParams, RunParams, SDE2Params, together, trained_arms
+from explorl.params_model import (
+    CHAPTERS, UNTRAINED, EMPOParams, ImagineParams, RunParams, SDE2Params, together, trained_arms,
+)
 
-__all__ = ["CHAPTERS", "UNTRAINED", "EMPOParams", "ParamsError", "RunParams", "SDE2Params", "available",
+__all__ = ["CHAPTERS", "UNTRAINED", "EMPOParams", "ImagineParams", "ParamsError", "RunParams", "SDE2Params", "available",
            "check_values", "from_notebook", "load", "sources", "trained_arms"]
 
 
