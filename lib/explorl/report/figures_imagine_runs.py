@@ -19,6 +19,12 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "none": ("no answer", style.WRONG),
 }
 """Kind of completion → its name and colour."""
+KEPT = ("components/rnd_loss/mean", "components/bonus/mean", "components/novelty_error/mean", "components/score/mean",
+        "components/oc/mean", "critic/explained_variance", "critic/held_out_explained_variance", "critic/value_loss",
+        "dapo/flat_first", "dapo/flat_left", "dapo/rounds", "dapo/replaced", "signal/flat_groups",
+        "signal/against_answer", "imagine/novelty_length_rho", "imagine/bonus_median", "imagine/bonus_max",
+        "imagine/bonus_truncated", "imagine/wrong_lifted", "imagine/all_wrong_groups")
+"""What the chapter keeps of its arms' training beside their evaluations, as the trainer names it."""
 
 
 def rnd_loss(steps: Sequence[float], losses: Mapping[str, np.ndarray], *, title: str = "") -> Figure:
