@@ -18,7 +18,7 @@ def smoke(**changes):
 
 def started(arm, **changes):
     values = smoke(**changes)
-    return arms_empo.start(values, arm, digits.load(), arms_empo.tool(values), 7)
+    return arms_empo.start(values, arm, digits.load(), arms_empo.tool(values), None, 7)
 
 
 @pytest.mark.parametrize("arm, name", [("empo", "EMPO"), ("empo_log", "EMPO"), ("vote", "MajorityVote"),

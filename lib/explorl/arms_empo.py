@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from explorl.metrics import mean, pass_at, proportion
 from explorl.params_model import EMPOParams
 from explorl.papers import empo, empo_baselines, empo_metrics
 from explorl.papers.method import Batch, Method
-from explorl.report.stats import pass_at_k
 from explorl.tasks import EVALUATION, Problem, Split, digits, evaluation, grader, splits
 from explorl.tasks.prompts import asked
 from explorl.text import equivalence
@@ -46,7 +46,7 @@ def tag(params: EMPOParams) -> dict[str, str]:
     return {"equality": params.equality, "start": params.start}
 
 
-def start(params: EMPOParams, arm: str, problems: Split, equal: Equivalence, seed: int
+def start(params: EMPOParams, arm: str, problems: Split, equal: Equivalence, policy: Any, seed: int
           ) -> tuple[Method, Callable[..., Any]]:
     """A trained arm's method, and what makes its trainer."""
     from explorl.train import sft, trainer
@@ -102,12 +102,11 @@ def measure(params: EMPOParams, problems: Sequence[Problem], groups: Sequence[Se
              for problem, one, group in zip(problems, measured, groups, strict=True)]
     kept = [empo.gate(found, params.empo_config()) == empo.KEPT for found in clusterings]
     flat = [completion for group in groups for completion in group]
-    metrics = {name: {"value": value if np.isfinite(value) else None}  # JSON has no NaN: the mean of nothing
-               for name, value in empo_metrics.metrics(measured).items()}
-    metrics |= {"acc": _proportion(right.mean(axis=1)),
-                "majority_right": _proportion([one.majority_right for one in measured])}
-    metrics |= _pass_at(right) | {"kept": _mean(kept), "tokens": _mean([len(x.ids) for x in flat]),
-                                  "truncated": _mean([x.truncated for x in flat])}
+    metrics = {name: mean([value]) for name, value in empo_metrics.metrics(measured).items()}
+    metrics |= {"acc": proportion(right.mean(axis=1)),
+                "majority_right": proportion([one.majority_right for one in measured])}
+    metrics |= pass_at(right) | {"kept": mean(kept), "tokens": mean([len(x.ids) for x in flat]),
+                                 "truncated": mean([x.truncated for x in flat])}
     return metrics | _by_task(problems, right), items
 
 
@@ -135,24 +134,5 @@ def _by_task(problems: Sequence[Problem], right: np.ndarray) -> dict[str, dict]:
     names = list(dict.fromkeys(tasks))
     if names == [""] or (len(names) == 1 and names[0] in ("digits", "gsm8k")):
         return {}
-    found = {f"acc_{name}": _proportion(right[[task == name for task in tasks]].mean(axis=1)) for name in names}
-    return found | {"acc_avg": _mean([entry["value"] for entry in found.values()])}
-
-
-def _mean(values: Any) -> dict[str, float | None]:
-    """JSON has no NaN: the mean of nothing is None."""
-    values = np.asarray(values, dtype=np.float64)
-    return {"value": float(values.mean()) if values.size else None}
-
-
-def _proportion(shares: Any) -> dict[str, float | int]:
-    """Mean over problems, and the count that an interval may rest on: at most one per problem."""
-    mean, n = float(np.mean(shares)), len(shares)
-    return {"value": mean, "k": round(mean * n), "n": n}
-
-
-def _pass_at(right: np.ndarray) -> dict[str, dict]:
-    """pass@k for k = 2, 4, 8 … up to the samples drawn."""
-    samples, counts = right.shape[1], right.sum(axis=1).tolist()
-    ks = [2**i for i in range(1, samples.bit_length()) if 2**i <= samples]
-    return {f"pass_at_{k}": _mean([pass_at_k(samples, count, k) for count in counts]) for k in ks}
+    found = {f"acc_{name}": proportion(right[[task == name for task in tasks]].mean(axis=1)) for name in names}
+    return found | {"acc_avg": mean([entry["value"] for entry in found.values()])}

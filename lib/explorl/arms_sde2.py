@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from explorl.metrics import mean, pass_at, proportion
 from explorl.params_model import SDE2Params
 from explorl.papers.method import Method
-from explorl.report.stats import pass_at_k
 from explorl.tasks import Problem, Split, splits
 from explorl.tasks.prompts import asked
 
@@ -35,7 +35,7 @@ def tag(params: SDE2Params) -> dict[str, str]:
     return {"encoder": params.encoder}
 
 
-def start(params: SDE2Params, arm: str, problems: Split, encode: Callable, seed: int
+def start(params: SDE2Params, arm: str, problems: Split, encode: Callable, policy: Any, seed: int
           ) -> tuple[Method, Callable[..., Any]]:
     """A trained arm's method, and what makes its trainer."""
     from explorl.train.trainer import build
@@ -105,31 +105,12 @@ def measure(params: SDE2Params, problems: Sequence[Problem], groups: Sequence[Se
              for i, (p, group) in enumerate(zip(problems, groups, strict=True))]
     means = {PERCENT.get(name, NAMES.get(name, name)): value / (100 if name in PERCENT else 1)
              for name, value in sde2.metrics(found).items()}
-    metrics = {name: {"value": _finite(value)} for name, value in means.items()}
-    metrics |= {name: _proportion(r) for name, r in right.items()} | _pass_at(right["acc_strict"])
-    metrics["truncated"] = {"value": float(np.mean([completion.truncated for completion in flat]))}
+    metrics = {name: mean([value]) for name, value in means.items()}
+    metrics |= {name: proportion(r) for name, r in right.items()} | pass_at(right["acc_strict"])
+    metrics["truncated"] = mean([completion.truncated for completion in flat])
     if params.task == "digits":
         from explorl.tasks import digits
 
         extra = digits.describe(texts, [problem for problem in problems for _ in range(samples)])
         metrics |= {name: {"value": float(value)} for name, value in extra.items()}
     return metrics, items
-
-
-def _finite(value: float) -> float | None:
-    """JSON has no NaN: what is not defined (no strategy, no unsolved completion) is None."""
-    return float(value) if np.isfinite(value) else None
-
-
-def _proportion(right: np.ndarray) -> dict[str, float | int]:
-    """Mean over problems and samples, and the count that an interval may rest on: at most one per problem."""
-    n = len(right)
-    return {"value": float(right.mean()), "k": round(float(right.mean()) * n), "n": n}
-
-
-def _pass_at(right: np.ndarray) -> dict[str, dict]:
-    """pass@k for k = 2, 4, 8 … up to the samples drawn."""
-    samples = right.shape[1]
-    ks = [2**i for i in range(1, samples.bit_length()) if 2**i <= samples]
-    counts = right.sum(axis=1).tolist()
-    return {f"pass_at_{k}": {"value": float(np.mean([pass_at_k(samples, c, k) for c in counts]))} for k in ks}

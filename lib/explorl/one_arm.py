@@ -51,8 +51,8 @@ def chapter_arms(params: RunParams) -> ModuleType:
     """The module that says what the arms of a run's chapter are, such as :mod:`explorl.arms_sde2`.
 
     It has ``problems(params, arm)`` → Split, ``tool(params)`` → what rewards and measures need (an encoder,
-    an equality), ``tag(params)``, ``start(params, arm, problems, tool, seed)`` → a method and what makes its
-    trainer, and ``measure(params, problems, groups, tool)`` → metrics and a row per problem.
+    an equality), ``tag(params)``, ``start(params, arm, problems, tool, policy, seed)`` → a method and what makes
+    its trainer, and ``measure(params, problems, groups, tool)`` → metrics and a row per problem.
     """
     return importlib.import_module(f"explorl.arms_{params.chapter}")
 
@@ -98,8 +98,8 @@ def _train(params, arm, seed, folder, policy, problems: Split, tool, test) -> di
         return {name: entry["value"] for name, entry in metrics.items()}
 
     chapter = chapter_arms(params)
-    method, make = chapter.start(params, arm, problems, tool, seed)
-    return train(policy, problems.train, method, params.train_config(seed), folder / "train",
+    method, make = chapter.start(params, arm, problems, tool, policy, seed)
+    return train(policy, problems.train, method, params.train_config(seed, arm), folder / "train",
                  evaluate=evaluate, eval_every=params.eval_every or params.steps, tag=chapter.tag(params), make=make)
 
 

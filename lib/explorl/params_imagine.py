@@ -53,9 +53,9 @@ class ImagineParams(RunParams):
     gae_lambda: Share = 1.0
     ppo_lone: bool = True
     critic_body: Literal["copy", "policy"] = "copy"
-    critic_body_lr: Positive = 1e-3
+    critic_body_lr: Positive = 3e-4
     critic_head_lr: Positive = 1e-3
-    critic_epochs: Count = 4
+    critic_epochs: Count = 2
     critic_rows: Count = 16
     critic_value_clip: Positive | None = 0.5
     held_out_problems: CountOrNone = 0

@@ -25,6 +25,7 @@ import numpy as np
 from explorl.errors import require
 from explorl.papers.imagine_bonus import bonus, decay, scale
 from explorl.papers.imagine_config import OFFICIAL, SOURCES, Config
+from explorl.papers.imagine_measures import summary
 from explorl.papers.imagine_novelty import Novelty, RunningStd, layout
 from explorl.papers.method import Advantages, Batch, Method, group_normalise
 
@@ -196,10 +197,19 @@ class IMAGINE(Method):
             return Advantages([np.asarray(row) + more for row, more in rows], old.keep)
         return Advantages(np.asarray(old.values, dtype=np.float64) + extra, old.keep)
 
+    def diagnostics(self, total: np.ndarray, components: Mapping[str, np.ndarray], advantages: Advantages,
+                    batch: Batch) -> dict[str, float]:
+        """What the bonus did, as ``imagine/…``: see :func:`explorl.papers.imagine_measures.summary`."""
+        pushed = [float(np.sum(row)) for row in advantages.values]
+        lengths = batch.lengths if len(batch.completion_ids) else np.zeros(len(pushed))
+        cut = batch.truncated if len(batch.truncated) else [False] * len(pushed)
+        found = summary(components, pushed, lengths, cut, batch.group_size, right=self.right)
+        return {f"imagine/{name}": value for name, value in found.items()}
+
     def still(self) -> IMAGINE:
-        """The same method on the same networks, for looking at: it neither trains the predictor nor advances n."""
+        """The same method on the same networks: it neither trains the predictor nor advances n."""
         reader = copy.copy(self)
-        reader.learns = False
+        reader.learns, reader.base = False, self.base.still()
         return reader
 
     def state_dict(self) -> dict:

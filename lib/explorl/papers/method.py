@@ -120,6 +120,15 @@ class Method:
         """Advantage seam: (N,) total reward → advantages."""
         return Advantages(group_normalise(total, batch.group_size))
 
+    def diagnostics(self, total: np.ndarray, components: Mapping[str, np.ndarray], advantages: Advantages,
+                    batch: Batch) -> dict[str, float]:
+        """What else to log about a training batch: name → number; what is not finite is left out."""
+        return {}
+
+    def still(self) -> Method:
+        """The same method, for looking on: it does not learn from the batches that it is shown."""
+        return self
+
     def state_dict(self) -> dict:
         """What a checkpoint must hold to go on exactly as before (JSON values or tensors)."""
         return {}

@@ -47,7 +47,7 @@ class CriticConfig:
     body: str = "copy"
     body_lr: float = 3e-4
     head_lr: float = 1e-3
-    epochs: int = 4
+    epochs: int = 2
     rows: int = 16
     value_clip: float | None = 0.5
     max_grad_norm: float = 1.0

@@ -120,8 +120,13 @@ class DAPO(Method):
         return self.base.advantages(total, components, batch)
 
     def still(self) -> DAPO:
-        """The same method, looking on: a base that learns from what it sees does not learn now."""
-        return DAPO(_still(self.base), self.limit, self.config)
+        """Around the base as it looks on."""
+        return DAPO(self.base.still(), self.limit, self.config)
+
+    def diagnostics(self, total: np.ndarray, components: Mapping[str, np.ndarray], advantages: Advantages,
+                    batch: Batch) -> dict[str, float]:
+        """The base's."""
+        return self.base.diagnostics(total, components, advantages, batch)
 
     def state_dict(self) -> dict:
         """The base's."""
@@ -132,17 +137,13 @@ class DAPO(Method):
         self.base.load_state_dict(state)
 
 
-def _still(method: Method) -> Method:
-    return method.still() if hasattr(method, "still") else method
-
-
 def contrastless(method: Method, batch: Batch, config: DAPOConfig) -> np.ndarray:
     """(B,) flags of the groups in which nothing differs; changes nothing in the method.
 
     Raises:
         ConfigError: the method has no component ``config.outcome``.
     """
-    reader = _still(method)
+    reader = method.still()
     components = reader.components(batch)
     if config.contrast == "outcome":
         if config.outcome not in components:
@@ -175,8 +176,8 @@ def build(model: Any, tokenizer: Any, method: Method, problems: Sequence[Any], c
         raise ConfigError("method", method.name, "a DAPO(…), or a method around one")
     if part.limit != config.max_completion_tokens:
         raise ConfigError("limit", part.limit, f"max_completion_tokens = {config.max_completion_tokens}")
-    made = seam_trainer.build(model, tokenizer, method, problems, config, out_dir, callbacks)
-    made.__class__ = with_dynamic_sampling(type(made))
+    made = seam_trainer.build(model, tokenizer, method, problems, config, out_dir, callbacks,
+                              extend=with_dynamic_sampling)
     made.dapo = part.config
     return made
 

@@ -25,6 +25,7 @@ from explorl.papers.method import Advantages, Batch, Method
 from explorl.train import trainer as seam_trainer
 from explorl.train.config import TrainConfig, is_number
 from explorl.train.critic import Critic, CriticConfig
+from explorl.train.held_out import HeldOut, explained_variance
 
 CRITIC_STATE = "critic.pt"
 VALUES, BONUS, AT_END = "values", "bonus", "bonus_at_end"
@@ -119,6 +120,15 @@ class PPO(Method):
         paid = self.config.bonus == "reward" and AT_END in components
         return np.asarray(total, dtype=np.float64) + (components[AT_END] if paid else 0.0)
 
+    def diagnostics(self, total: np.ndarray, components: Mapping[str, np.ndarray], advantages: Advantages,
+                    batch: Batch) -> dict[str, float]:
+        """The base's."""
+        return self.base.diagnostics(total, components, advantages, batch)
+
+    def still(self) -> PPO:
+        """Around the base as it looks on."""
+        return PPO(self.base.still(), self.config)
+
     def state_dict(self) -> dict:
         """The base's. The critic's stands beside it in the checkpoint."""
         return self.base.state_dict()
@@ -152,7 +162,7 @@ def inside(method: Method, kind: type) -> Any:
 
 
 def build(model: Any, tokenizer: Any, method: Method, problems: Sequence[Any], config: TrainConfig,
-          out_dir: str | Path, callbacks: Sequence[Any] = ()) -> Any:
+          out_dir: str | Path, callbacks: Sequence[Any] = (), *, held_out: HeldOut = HeldOut()) -> Any:
     """Make the trainer of a PPO run, in the form of :func:`explorl.train.trainer.build`.
 
     ``loss_type`` "dapo" or "bnpo" gives PPO's mean over tokens; the clipping is ``clip_epsilon``.
@@ -160,6 +170,7 @@ def build(model: Any, tokenizer: Any, method: Method, problems: Sequence[Any], c
     Args:
         model, tokenizer, problems, config, out_dir, callbacks: as for the other arms.
         method: a :class:`PPO`, or a method around one.
+        held_out: other problems, on which the critic is looked at now and then.
 
     Returns:
         The trainer, with ``critic``.
@@ -168,15 +179,14 @@ def build(model: Any, tokenizer: Any, method: Method, problems: Sequence[Any], c
         ConfigError: no PPO in the method, or what the other arms raise.
 
     Logged beside the usual: ``critic/explained_variance`` (on the batch before any training on it; none where the
-    returns are all equal), ``critic/value_loss`` (first pass over the batch), ``critic/value_mean``,
-    ``critic/return_mean``.
+    returns are all equal), ``critic/held_out_explained_variance``, ``critic/value_loss`` (first pass over the batch),
+    ``critic/value_mean``, ``critic/return_mean``.
     """
     part = inside(method, PPO)
     if part is None:
         raise ConfigError("method", method.name, "a PPO(…), or a method around one")
-    made = seam_trainer.build(model, tokenizer, method, problems, config, out_dir, callbacks)
-    made.__class__ = with_critic(type(made))
-    made.ppo, made.critic = part, Critic(model, part.config.critic, config.seed)
+    made = seam_trainer.build(model, tokenizer, method, problems, config, out_dir, callbacks, extend=with_critic)
+    made.ppo, made.critic, made.held_out = part, Critic(model, part.config.critic, config.seed), held_out
     if part.config.lone:
         made.num_generations = 1  # TRL refuses it as a setting, since GRPO could not learn
         made.train_dataset = seam_trainer.dataset(problems, config.prompts_needed * config.group_size, config.seed)
@@ -209,10 +219,13 @@ def with_critic(seams: type) -> type:
             _, returns = ppo.gae(rewards, values, mask, self.ppo.config.gamma, self.ppo.config.lam)
             found = {"explained_variance": ppo.explained_variance(returns, values, mask),
                      "value_mean": values[mask].mean(), "return_mean": returns[mask].mean()}
+            if self.held_out.due(self.state.global_step, self.args.max_steps - self.num_iterations):
+                found["held_out_explained_variance"] = explained_variance(self, self.held_out.problems)
             with torch.enable_grad():
                 found["value_loss"] = self.critic.learn(self._shown(out), values, returns, mask)
             for name, value in found.items():
-                self._metrics["train"][f"critic/{name}"].append(float(value))
+                if np.isfinite(value):
+                    self._metrics["train"][f"critic/{name}"].append(float(value))
             return out
 
         def _shown(self, out):

@@ -17,7 +17,7 @@ them alone. With ``beta_kl`` > 0 the dropped rows are still pulled towards the r
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,8 @@ def build(
     config: TrainConfig,
     out_dir: str | Path,
     callbacks: Sequence[Any] = (),
+    *,
+    extend: Callable[[type], type] = lambda seams: seams,
 ) -> Any:
     """Make the trainer of one run; ``.train()`` starts it.
 
@@ -58,9 +60,10 @@ def build(
         config: the numbers of the run.
         out_dir: where checkpoints go.
         callbacks: Transformers ``TrainerCallback`` objects.
+        extend: makes another class of the trainer with the seams: PPO's and DAPO's do.
 
     Returns:
-        An instance of :func:`trainer_class`.
+        An instance of :func:`trainer_class`, or of what ``extend`` makes of it.
 
     Raises:
         ConfigError: no problems, an unfit tokenizer, or more than one process or GPU.
@@ -78,7 +81,7 @@ def build(
     full_with_reference = config.beta_kl > 0 and not hasattr(model, "peft_config")
     if full_with_reference:
         args.beta = 0.0  # TRL would read the reference from disk; it is the model in hand
-    trainer = trainer_class()(
+    trainer = extend(trainer_class())(
         method=method, problems=problems, model=model, processing_class=tokenizer, args=args,
         train_dataset=dataset(problems, config.prompts_needed, config.seed), callbacks=list(callbacks),
     )
@@ -155,8 +158,11 @@ def trainer_class() -> type:
             advantages = self.method.advantages(total, components, batch)
             lengths = [len(ids) for ids in batch.completion_ids]
             inject(out, advantages, lengths, kept_weight(advantages, lengths, self.args.loss_type))
-            for name, value in signal_metrics(total, components, advantages, batch.group_size).items():
-                self._metrics["train"][name].append(value)
+            found = signal_metrics(total, components, advantages, batch.group_size)
+            found |= self.method.diagnostics(total, components, advantages, batch)
+            for name, value in found.items():
+                if np.isfinite(value):
+                    self._metrics["train"][name].append(value)
             return out
 
         def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
