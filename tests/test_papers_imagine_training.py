@@ -4,7 +4,8 @@ import pytest
 import tiny_policy as tiny
 import torch
 
-from explorl.train import resume
+from explorl.papers.method import Batch
+from explorl.train import dapo, ppo, resume
 from explorl.train.arm import train
 from explorl.train.config import TrainConfig
 
@@ -64,3 +65,23 @@ def test_a_passive_predictor_leaves_training_alone_and_a_bonus_does_not(whole, t
     assert torch.equal(passive, plain) and not torch.equal(paid, plain)
     assert method.novelty.calls == 4 and result["method"] == "imagine_none"
     assert result["curve"][-1]["components/rnd_loss/mean"] > 0
+
+
+def test_what_the_bonus_did_is_logged_where_it_can_be_told(whole):
+    _, result, _, _ = whole
+    rows = [row for row in result["curve"] if row["kind"] == "train"]
+    for name in ("novelty_length_rho", "bonus_median", "bonus_max", "wrong_lifted", "all_wrong_groups"):
+        values = [row[f"imagine/{name}"] for row in rows if f"imagine/{name}" in row]
+        assert values and all(-1 <= value <= 1 for value in values), name
+    assert all(value == value for row in rows for value in row.values() if isinstance(value, float)), "no NaN"
+
+
+@pytest.mark.parametrize("around", [lambda m: m, lambda m: ppo.PPO(m), lambda m: dapo.DAPO(m, 8)])
+def test_looking_on_teaches_the_predictor_nothing(around):
+    method = around(tiny.curious(tiny.Wordy()))
+    novelty = getattr(method, "base", method).novelty if hasattr(method.base, "novelty") else method.novelty
+    batch = Batch(["w1"] * 3, ["yes", "no w2", "w3"], [""] * 3, 3, completion_ids=[[2, 1], [3, 6, 1], [7, 1]])
+    looked = [method.still().components(batch)["novelty_error"] for _ in range(2)]
+    assert novelty.calls == 0 and (looked[0] == looked[1]).all()
+    method.components(batch)
+    assert novelty.calls == 1 and (method.still().components(batch)["novelty_error"] != looked[0]).any()
