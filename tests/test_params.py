@@ -105,8 +105,10 @@ def test_group_size_one_is_right_where_nothing_is_trained(tmp_path):
 
 def test_every_rule_is_broken_by_some_values_above():
     of_empo = {"blank", "delta_high_nats", "eval_tasks", "equality"}  # in test_params_empo.py
-    broken = of_empo | {"alpha", "group_size", "seeds", "arms", "backbone", "task", "load_in_4bit", "lora_r", "micro_batch",
-              "max_completion_tokens", "canon", "eval_samples", "length_free_tokens"}
+    of_imagine = {"dapo_clip_high", "dapo_overlong_buffer", "minmax_scope", "save_every", "steps"}  # …_imagine.py
+    broken = of_empo | of_imagine | {
+        "alpha", "group_size", "seeds", "arms", "backbone", "task", "load_in_4bit", "lora_r", "micro_batch",
+        "max_completion_tokens", "canon", "eval_samples", "length_free_tokens"}
     assert {names[0] for names, *_ in params_rules.RULES} == broken
 
 

@@ -67,7 +67,7 @@ def test_ladder_goes_down_in_order():
     demand = Demand(SHAPES["llama-3.1-8b"], 64, 6, 512, 1536, 18, prompts=3)
     steps = list(ladder(demand))
     fields = [field for field, _, _ in steps]
-    assert list(dict.fromkeys(fields)) == ["rows", "completion_tokens", "group_size", "rank"]
+    assert list(dict.fromkeys(fields)) == ["rows", "prompts", "completion_tokens", "group_size", "rank"]
     assert [d.rows for f, _, d in steps if f == "rows"] == [9, 3, 1], "divisors of the 18 completions"
     last = steps[-1][2]
     assert (last.rows, last.completion_tokens, last.group_size, last.rank) == (1, 256, 4, 8)

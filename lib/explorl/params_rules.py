@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from explorl.errors import ConfigError
 
 UNTRAINED = ("base", "single_trace", "multi_strategy")
+DAPO_ARMS = ("dapo", "imagine_dapo")
+TESTED_ON = {"gsm8k": (), "dapo_math": ("aime24",)} | dict.fromkeys(
+    ("countdown", "countdown_34", "countdown_4"), ("countdown_34", "countdown_4"))
+"""Task → the data sets beside its own whose answers are marked in the same way; tasks of one chapter alone."""
 
 # A rule that joins fields: the fields it reads (the first is blamed), what must hold, and how to say it.
 Rule = tuple[tuple[str, ...], Callable[..., bool], str]
@@ -45,6 +49,24 @@ RULES: tuple[Rule, ...] = (
      "zero or share with the arm empo_log: −0.5 is more than log p of most answers"),
     (("eval_tasks", "task"), lambda others, task: not others or task != "digits",
      "empty for digits, which has a test part of its own"),
+    (("eval_tasks",), lambda others: len(set(others)) == len(others), "different from one another"),
+    (("eval_tasks", "task"), lambda others, task: set(others) <= set(TESTED_ON.get(task, others)),
+     "data sets whose answers are marked as those of task = {1!r}: aime24 goes with dapo_math, countdown_34 and "
+     "countdown_4 with Countdown"),
+    (("eval_tasks", "task"), lambda others, task: bool(others) or task != "dapo_math",
+     "[aime24] with dapo_math, which has no part to test on"),
+    (("steps", "num_iterations"), lambda steps, updates: steps % updates == 0,
+     "a multiple of num_iterations = {1}, else the run ends in the midst of a batch"),
+    (("save_every", "num_iterations"), lambda every, updates: every % updates == 0,
+     "a multiple of num_iterations = {1}: no run goes on from the midst of a batch"),
+    (("minmax_scope", "novelty_scale"), lambda scope, scale: scale != "running_std" or scope == "batch",
+     "batch with novelty_scale = {1!r}, whose deviation is that of all errors so far"),
+    (("dapo_overlong_buffer", "max_completion_tokens", "arms"),
+     lambda buffer, limit, arms: not set(arms) & set(DAPO_ARMS) or buffer <= limit,
+     "at most max_completion_tokens = {1}, of which it is the last part"),
+    (("dapo_clip_high", "clip_epsilon", "arms"),
+     lambda high, low, arms: not set(arms) & set(DAPO_ARMS) or high >= low,
+     "at least clip_epsilon = {1}: DAPO clips higher above than below"),
     (("equality", "backbone"), lambda equality, backbone: equality not in ("verifier", "nli") or backbone != "toy",
      "exact, numeric or math for the toy policy: it writes numbers"),
     (("length_free_tokens", "max_completion_tokens", "arms"),

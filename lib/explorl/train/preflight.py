@@ -1,37 +1,31 @@
 """Will it fit on a T4, how long will it take, and is this machine ready? Asked before a model is downloaded.
 
-Memory follows :mod:`explorl.train.memory`. The times are a range from published runs of other settings:
-nobody measured ours.
+What is asked follows :mod:`explorl.train.demand`, memory :mod:`explorl.train.memory`. The times are a range from
+published runs of other settings: nobody measured ours.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
-import math
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from explorl.errors import ConfigError
-from explorl.train.memory import GIB, JUDGE_PARAMETERS, Demand, ladder, lora_parameters, memory_parts, need_gib, shape_of
-
-LIMIT_GIB = 14.0
-STEP_SECONDS = (25.0, 60.0)
-EVALUATION_BATCH = 16
-CURVE_PROBLEMS = 64
-MINUTES_BASIS = (
-    "an estimate that nobody measured: 25–60 s per prompt group, the spread of published T4 runs with other "
-    "settings; evaluation is taken to cost one such step per 16 completions (fewer where 16 do not fit), a "
-    "demonstration a completion's share of one"
+from explorl.train.demand import (
+    CPU_BACKBONES, LIMIT_GIB, MINUTES_BASIS, UNTRAINED_ARMS, basis, demand_of, evaluation_batch, minutes,
 )
-CPU_BACKBONES = ("toy", "smollm2")
-UNTRAINED_ARMS = ("base", "single_trace", "multi_strategy")
-DEMONSTRATED_ARMS = ("sft",)
-"""Trained on given solutions: no group is sampled."""
-PARAMS_FIELD = {"rows": "micro_batch", "completion_tokens": "max_completion_tokens", "rank": "lora_r"}
+from explorl.train.memory import GIB, ladder, lora_parameters, memory_parts, need_gib
+
+__all__ = ["CPU_BACKBONES", "LIMIT_GIB", "MINUTES_BASIS", "UNTRAINED_ARMS", "Check", "Estimate", "Rung", "checks",
+           "demand_of", "estimate", "evaluation_batch", "minutes", "precision", "require_fit", "unsloth_first",
+           "version_drift"]
+
+PARAMS_FIELD = {"rows": "micro_batch", "prompts": "prompts_per_step", "critic": "critic_body",
+                "completion_tokens": "max_completion_tokens", "rank": "lora_r"}
 DISK_GIB = 8.0
 WATCHED = ("torch", "torchvision", "numpy", "transformers", "trl", "peft", "unsloth")
 
@@ -41,8 +35,8 @@ class Rung:
     """One step down the ladder: what to change, and the memory that is left to find after it."""
 
     field: str
-    old: int
-    new: int
+    old: int | str
+    new: int | str
     need_gib: float
 
     def __str__(self) -> str:
@@ -55,7 +49,8 @@ class Estimate:
 
     Attributes:
         need_gib: peak GPU memory, margin included.
-        parts: the parts of it in GiB, before the margin: weights, lora, judge, generation, backward, context.
+        parts: the parts of it in GiB, before the margin: weights, lora, judge, critic, context, and generation,
+            backward and valuing, of which only the largest counts.
         lora_parameters: trainable parameters, exact.
         host_gib: RAM that offloaded activations take.
         rungs: cumulative changes after which it fits; empty where it fits already.
@@ -89,7 +84,7 @@ def estimate(params: Any) -> Estimate:
         params: a mapping or an object with the flat names of a params file: ``backbone``, ``lora_r``,
             ``group_size``, ``max_sequence_tokens``, ``max_completion_tokens``, ``steps`` and, optionally,
             ``load_in_4bit``, ``micro_batch``, ``prompts_per_step``, ``arms``, ``seeds``, ``eval_problems``,
-            ``eval_samples``, ``eval_every``, ``equality``.
+            ``eval_samples``, ``eval_every``, ``equality``, ``num_iterations``, and what PPO's and DAPO's arms add.
 
     Raises:
         ConfigError: the backbone's sizes are not known, it needs no GPU, or the completion leaves no room
@@ -106,55 +101,7 @@ def estimate(params: Any) -> Estimate:
     tokens = demand.rows * (demand.prompt_tokens + demand.completion_tokens)
     host = 2 * demand.shape.layers * demand.shape.hidden * tokens / GIB
     trainable = lora_parameters(demand.shape, demand.rank)
-    return Estimate(need, memory_parts(demand), trainable, host, tuple(rungs), minutes(params))
-
-
-def demand_of(params: Any) -> Demand:
-    """The GPU's share of a params file; see :func:`estimate`."""
-    backbone, length = _get(params, "backbone"), _get(params, "max_sequence_tokens")
-    if backbone in CPU_BACKBONES:
-        raise ConfigError("backbone", backbone, "a model for a GPU: this one runs anywhere")
-    completion, group = _get(params, "max_completion_tokens"), _get(params, "group_size")
-    if not 0 < completion < length:
-        raise ConfigError("max_completion_tokens", completion, f"less than max_sequence_tokens = {length}")
-    prompts = _get(params, "prompts_per_step", 1)
-    rows = _get(params, "micro_batch", None) or prompts * group
-    rank = _get(params, "lora_r")
-    if rank < 1:
-        raise ConfigError("lora_r", rank, "at least 1 on a GPU: training all weights does not fit a T4")
-    trained = set(_get(params, "arms", ["sde2"])) - set(UNTRAINED_ARMS)
-    sampled = trained - set(DEMONSTRATED_ARMS)
-    demand = Demand(
-        shape_of(backbone), rank, group, length - completion, completion, rows if sampled else min(rows, prompts),
-        prompts, _get(params, "load_in_4bit", True), trained=bool(trained),
-        judge_parameters=JUDGE_PARAMETERS.get(_get(params, "equality", ""), 0.0),
-    )
-    return demand if sampled else replace(demand, at_once=_fitting_batch(demand))
-
-
-def evaluation_batch(params: Any) -> int:
-    """Completions that an evaluation samples at once: 16, or as many fewer as fit a T4 beside the rest."""
-    return EVALUATION_BATCH if _get(params, "backbone") in CPU_BACKBONES else _fitting_batch(demand_of(params))
-
-
-def _fitting_batch(demand: Demand) -> int:
-    sizes = [EVALUATION_BATCH >> halvings for halvings in range(EVALUATION_BATCH.bit_length())]
-    return next((n for n in sizes if need_gib(replace(demand, at_once=n)) <= LIMIT_GIB), 1)
-
-
-def minutes(params: Any) -> tuple[float, float]:
-    """(low, high) minutes for every arm and seed on a T4: an estimate that nobody measured."""
-    seeds, arms = len(_get(params, "seeds", [0])), list(_get(params, "arms", ["sde2"]))
-    trained = [arm for arm in arms if arm not in UNTRAINED_ARMS]
-    groups = sum(1 / _get(params, "group_size") if arm in DEMONSTRATED_ARMS else 1 for arm in trained)
-    steps = groups * _get(params, "steps") * _get(params, "prompts_per_step", 1)
-    every = _get(params, "eval_every", 0)
-    questions = _get(params, "eval_problems", 0) * len(arms)
-    questions += CURVE_PROBLEMS * len(trained) * (_get(params, "steps") // every if every else 0)
-    answers = questions * _get(params, "eval_samples", 1)
-    work = seeds * (steps + (math.ceil(answers / evaluation_batch(params)) if answers else 0))
-    low, high = (work * seconds / 60 for seconds in STEP_SECONDS)
-    return low, high
+    return Estimate(need, memory_parts(demand), trainable, host, tuple(rungs), minutes(params), basis(params))
 
 
 def require_fit(params: Any) -> Estimate:
@@ -263,12 +210,3 @@ def unsloth_first(modules: Mapping[str, Any]) -> Check:
         return Check("unsloth", "trl" not in modules, "not imported yet", remedy)
     name = getattr(getattr(modules.get("trl"), "GRPOTrainer", None), "__name__", "no trainer")
     return Check("unsloth", name == "UnslothGRPOTrainer", f"trl.GRPOTrainer is {name}", remedy)
-
-
-def _get(params: Any, name: str, *default: Any) -> Any:
-    value = params.get(name) if isinstance(params, Mapping) else getattr(params, name, None)
-    if value is None:
-        if not default:
-            raise ConfigError(name, None, "given")
-        return default[0]
-    return value
