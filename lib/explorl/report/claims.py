@@ -9,9 +9,10 @@ import pandas as pd
 from pandas.io.formats.style import Styler
 
 from explorl.report import style, verdicts
+from explorl.report.metric_names import METRICS
 from explorl.report.records import Record
 from explorl.report.stats import Estimate
-from explorl.report.tables import METRICS, MISSING, interval_text, styled
+from explorl.report.tables import MISSING, interval_text, styled
 
 Pair = tuple[str, str]
 

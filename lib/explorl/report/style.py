@@ -32,6 +32,7 @@ ARM_COLOURS: Mapping[str, str] = {
     "empo": BLUE, "empo_log": SKY, "vote": ORANGE, "supervised": GREEN, "random": PINK, "sft": "#9a8f7d",
     "grpo": GREEN, "imagine": BLUE, "ppo": "#9a8f7d", "imagine_ppo": ORANGE, "dapo": PINK, "imagine_dapo": RED,
     "uniform": PINK, "constant": ORANGE, "length": RED, "shuffled": SKY,
+    "trajectory_aware": ORANGE, "error_conditioned": SKY,
 }
 ARM_NAMES: Mapping[str, str] = {
     "base": "base", "single_trace": "single trace", "multi_strategy": "multi-strategy", "cfl": "GRPO-CFL",
@@ -42,6 +43,11 @@ ARM_NAMES: Mapping[str, str] = {
     "grpo": "GRPO", "imagine": "IMAGINE", "ppo": "PPO", "imagine_ppo": "IMAGINE (PPO)", "dapo": "DAPO",
     "imagine_dapo": "IMAGINE (DAPO)", "uniform": "uniform bonus", "constant": "constant bonus",
     "length": "length bonus", "shuffled": "shuffled novelty",
+    "trajectory_aware": "+ novelty per answer", "error_conditioned": "+ wrong answers alone",
+    **{f"{arm}_g{size}": f"{name}, G = {size}" for arm, name in (("grpo", "GRPO"), ("imagine", "IMAGINE"))
+       for size in (2, 3, 4)},
+    **{f"grpo_beta_{beta}": f"GRPO, β = {beta}" for beta in (0.001, 0.01)},
+    **{f"grpo_temp_{heat}": f"GRPO, T = {heat}" for heat in (0.3, 0.6)},
 }
 CONTROLS = ("sde2_shuffled", "random", "uniform", "constant", "length", "shuffled")
 """Arms that keep everything of a method but its cause; figures draw them dashed."""

@@ -16,20 +16,11 @@ from explorl import places
 from explorl.errors import ConfigError
 from explorl.report import paper as paper_tables
 from explorl.report import records as record_files
-from explorl.report import style, verdicts
+from explorl.report import paper_rows, style, verdicts
 from explorl.report.html import MATH_OFF, escape
+from explorl.report.metric_names import METRICS
 from explorl.report.records import MetricRow, Record
 
-METRICS: Mapping[str, tuple[str, str]] = {
-    "acc_strict": ("ACC", "%"), "acc_fallback": ("ACC, with fallback", "%"), "s_acc": ("S-ACC", "%"),
-    "s_acc_by_chance": ("S-ACC by chance", "%"), "n_strategies": ("#STR", ""), "uniq": ("Uniq", ""),
-    "tokens": ("tokens", ""), "off_topic": ("off topic", "%"), "covered": ("rule told", "%"),
-    "acc": ("ACC", "%"), "acc_avg": ("ACC, average", "%"), "majority_right": ("majority right", "%"),
-    "pass_at_4": ("pass@4", "%"), "pass_at_64": ("pass@64", "%"), "blank": ("blank", "%"), "kept": ("groups kept", "%"),
-    "entropy_nats": ("H, nats", ""), "n_clusters": ("clusters", ""), "p_majority": ("majority's share", "%"),
-    "acc_where_right": ("ACC, majority right", "%"), "acc_where_wrong": ("ACC, majority wrong", "%"),
-}
-"""Metric → (column heading, "%" where a proportion is shown as percent)."""
 SYMBOL_COLUMNS = ("symbol", "code", "meaning", "shape", "range", "paper")
 MISSING = "–"
 
@@ -127,8 +118,8 @@ def compare(chapter: str, this_run: Record | None = None, *, tables: Sequence[st
 
     One row per cell of the paper's tables. "measured, full" is a run on the paper's model and data,
     "measured, toy" one in the toy world (only for tables whose data set it stands in for). A missing full run names
-    the params file that makes it. The verdict is about the claim "better than …", the arm that the paper ranks just
-    below; it rests on the full run if there is one, else on the toy run, else on this run.
+    the params file that makes it. The verdict is about the claim "better than …", the arm's own baseline where the
+    chapter names one, else the arm that the paper ranks just below; it rests on the full run if there is one, else on the toy run, else on this run.
 
     Args:
         chapter: such as ``sde2``.
@@ -149,8 +140,7 @@ def compare(chapter: str, this_run: Record | None = None, *, tables: Sequence[st
     if only_known:
         cells = cells[cells.value.notna()]
     rows = [_compare_row(chapter, cell, numbers, known, this_run) for cell in cells.itertuples()]
-    columns = ["table", "model", "arm", "paper", "measured, full", "measured, toy", "this run", "claim",
-               "verdict"]
+    columns = ["table", "model", "arm", "paper", "measured, full", "measured, toy", "this run", "claim", "verdict"]
     frame = pd.DataFrame(rows, columns=columns)
     if frame.table.nunique() == 1:
         frame = frame.drop(columns="table")
@@ -162,7 +152,8 @@ def compare(chapter: str, this_run: Record | None = None, *, tables: Sequence[st
 def _compare_row(chapter: str, cell, numbers: pd.DataFrame, known: Sequence[Record], this_run: Record | None
                  ) -> list[str]:
     place = (cell.table, cell.model, cell.row)
-    reference = verdicts.reference_arm(numbers, *place, cell.metric)
+    reference = verdicts.reference_arm(numbers, *place, cell.metric, chapter)
+    metric = paper_rows.in_table(chapter, cell.table, cell.metric)
     full = verdicts.full_record(known, chapter, *place, reference)
     first_model = numbers[numbers.table == cell.table].model.iloc[0] == cell.model
     toy = verdicts.toy_record(known, chapter, cell.table, cell.row, reference) if first_model else None
@@ -171,11 +162,12 @@ def _compare_row(chapter: str, cell, numbers: pd.DataFrame, known: Sequence[Reco
         mine = verdicts.full_record([this_run], chapter, *place, reference)
     elif not first_model or cell.table not in verdicts.TOY_TABLES.get(chapter, ()):
         mine = None
-    shown = [_measured(record, cell.row, cell.metric) for record in (full, toy, mine)]
+    share = cell.metric in (*paper_tables.SHARES, "acc_avg")
+    shown = [_measured(record, cell.row, metric, share) for record in (full, toy, mine)]
     if shown[0] == MISSING:
         made_by = verdicts.command(places.params_dir(), chapter, *place)
         shown[0] = f"not run yet: {made_by.rsplit('/', 1)[-1]}" if made_by else "not run yet"
-    gaps = [verdicts.difference(record, cell.row, reference, cell.metric, known)
+    gaps = [verdicts.difference(record, cell.row, reference, metric, known)
             for record in (full, toy, mine) if record and reference]
     judged = next((gap for gap in gaps if gap is not None), None)
     claim = f"> {style.display_name(reference)}" if reference else MISSING
@@ -194,12 +186,9 @@ def _paper_text(cell) -> str:
     return text if pd.isna(cell.n) else f"{text}, n = {cell.n}"
 
 
-def _measured(record: Record | None, arm: str, metric: str) -> str:
+def _measured(record: Record | None, arm: str, metric: str, share: bool) -> str:
     row = verdicts.find(record, arm, metric)
-    if row is None:
-        return MISSING
-    share = metric in (*paper_tables.SHARES, "acc_avg")
-    return f"{interval_text(row, share)}, n = {row.n}, s = {len(row.seeds)}"
+    return MISSING if row is None else f"{interval_text(row, share)}, n = {row.n}, s = {len(row.seeds)}"
 
 
 def says_does_we(rows: Sequence[Mapping[str, str]]) -> Styler:
