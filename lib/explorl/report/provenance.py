@@ -21,7 +21,7 @@ DECIDING = ("text", "tasks", "papers", "train", "encoders", "errors")
 """Modules and rooms whose source decides numbers."""
 STARTED = ("text.math_worker",)
 """Started as a script, not imported."""
-ESTIMATES = ("train.memory", "train.preflight")
+ESTIMATES = ("train.demand", "train.memory", "train.preflight")
 """They say whether a run fits, and change no number of it."""
 
 
