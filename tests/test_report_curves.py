@@ -33,7 +33,8 @@ def test_means_over_five_steps_stand_at_the_last_of_them(tmp_path):
     assert steps.tolist() == [5, 10, 12]
     assert found["grpo"].tolist() == [[3.0, 8.0, 11.5], [13.0, 18.0, 21.5]]
     full_steps, full = curves.points(results, LOSS, kind="train")
-    assert full_steps.tolist() == list(range(1, 13)) and full["grpo"][1].tolist() == [step + 10.0 for step in range(1, 13)]
+    assert full_steps.tolist() == list(range(1, 13))
+    assert full["grpo"][1].tolist() == [step + 10.0 for step in range(1, 13)]
 
 
 def test_what_is_absent_or_not_finite_counts_for_nothing(tmp_path):

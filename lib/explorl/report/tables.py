@@ -118,8 +118,8 @@ def compare(chapter: str, this_run: Record | None = None, *, tables: Sequence[st
 
     One row per cell of the paper's tables. "measured, full" is a run on the paper's model and data,
     "measured, toy" one in the toy world (only for tables whose data set it stands in for). A missing full run names
-    the params file that makes it. The verdict is about the claim "better than …", the arm's own baseline where the
-    chapter names one, else the arm that the paper ranks just below; it rests on the full run if there is one, else on the toy run, else on this run.
+    the params file that makes it. The verdict is about the claim "better than …" (:func:`verdicts.reference_arm`); it
+    rests on the full run if there is one, else on the toy run, else on this run.
 
     Args:
         chapter: such as ``sde2``.

@@ -6,6 +6,7 @@ table ranks just below it. The verdict is one of four, and no other.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -127,7 +128,8 @@ def full_record(records: Sequence[Record], chapter: str, table: str, model: str,
     """The run at the paper's model and data that holds this arm; better scale, then more seeds, first."""
     model += stand(chapter, arm).ending
     fit = [r for r in records if r.chapter == chapter and r.scale in FULL_SCALES
-           and paper_rows.made_for(r.params, chapter, table, arm) and _is_model(str(r.params.get("backbone", "")), model)]
+           and _is_model(str(r.params.get("backbone", "")), model)
+           and paper_rows.made_for(r.params, chapter, table, arm)]
     return _best(fit, arm, reference)
 
 
@@ -169,12 +171,19 @@ def command(params_dir: Path, chapter: str, table: str, model: str, arm: str) ->
     named, ending, _ = stand(chapter, arm)
     prefix, found = f"table{table.split()[0]}_", []
     for path in sorted((params_dir / chapter).glob("**/*.yaml")):
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if not isinstance(values, dict):
-            raise ConfigError(path.name, type(values).__name__, "a mapping of parameter names to values")
+        values = _values(path, path.stat().st_mtime_ns)
         if (values.get("scale") in FULL_SCALES and named in values.get("arms", ())
                 and paper_rows.made_for(paper_rows.filled(chapter, values), chapter, table, arm)
                 and _is_model(str(values.get("backbone", "")), model + ending)):
             found.append((not path.stem.startswith(prefix), FULL_SCALES.index(values["scale"]), len(values["arms"]),
                           path.relative_to(params_dir).as_posix()))
     return f"python -m explorl run params/{min(found)[-1]}" if found else None
+
+
+@functools.lru_cache(maxsize=1024)
+def _values(path: Path, changed_ns: int) -> Mapping[str, object]:
+    """A parameter file, read once for all cells of a table; ``changed_ns`` tells a new content from the old."""
+    values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if not isinstance(values, dict):
+        raise ConfigError(path.name, type(values).__name__, "a mapping of parameter names to values")
+    return values
