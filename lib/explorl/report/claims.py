@@ -58,14 +58,15 @@ def table(pairs: Sequence[Pair], records: Sequence[Record], metric: str = "acc_s
     rows = []
     for pair in pairs:
         found, record = measure(pair, records, metric)
-        rows.append([f"{style.display_name(pair[0])} > {style.display_name(pair[1])}", _words(found),
+        rows.append([f"{style.display_name(pair[0])} > {style.display_name(pair[1])}", in_points(found),
                      str(found.n) if found else MISSING, f"{record.chapter}/{record.run}" if record else MISSING,
                      verdicts.verdict(found)])
     columns = ["claim", "difference in points", "seeds", "record", "verdict"]
     return styled(pd.DataFrame(rows, columns=columns), f"Verdicts: {', '.join(verdicts.VERDICTS)}.")
 
 
-def _words(found: Estimate | None) -> str:
+def in_points(found: Estimate | None) -> str:
+    """A difference of shares as ``+10.2 [+9.2, +11.2]``, or the dash where there is none."""
     if found is None:
         return MISSING
     text = f"{100 * found.value:+.1f}"
