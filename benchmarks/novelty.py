@@ -1,26 +1,31 @@
 """What IMAGINE costs: ``python benchmarks/novelty.py``.
 
-Promise: novelty, bonus and one update of the predictor take less than 100 ms for 64 completions of 1,280 positions,
-with the published sizes and the vocabulary of Qwen2.5, on two idle cores. It is judged by processor time, summed over the
-threads: never less than wall clock on idle cores, and steadier beside other work. Then a toy batch: 256 completions of
-48 positions, 128 words. Then the first batch with novelty of every prefix (eq 3–4): inputs, token positions and time;
-``--skip-tokens`` leaves that out, it takes about a minute.
+Promises: novelty, bonus and one update of the predictor take less than 100 ms for 64 completions of 1,280 positions,
+with the published sizes and the vocabulary of Qwen2.5, on two idle cores; and in the toy run, with its own 64 completions
+of 72 positions, less than 5 % of a training step of the same run, measured beside it. The first is judged by processor
+time, summed over the threads: never less than wall clock on idle cores, and steadier beside other work. Then the first
+batch with novelty of every prefix (eq 3–4): inputs, token positions and time; ``--skip-tokens`` leaves that out.
 """
 
 import argparse
 import json
 import statistics
+import tempfile
 import time
+from dataclasses import replace
 
 import numpy as np
 import torch
 
-from explorl.papers.imagine import OFFICIAL, Config, Novelty, bonus, layout
+from explorl import params
+from explorl.papers.imagine import OFFICIAL, Config, Novelty, Outcome, bonus, layout
 from explorl.papers.imagine_tokens import TokenNovelty, costs
+from explorl.tasks import digits
+from explorl.train import policies
+from explorl.train.arm import train
 
-PROMISE_MS = 100.0
+PROMISE_MS, PROMISE_SHARE = 100.0, 0.05
 VOCAB, ROWS, GROUP = 151_936, 64, 8
-TOY, TOY_VOCAB, TOY_ROWS = Config(max_prompt_tokens=16, max_completion_tokens=32), 128, 256
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -54,6 +59,16 @@ def median_ms(config: Config, vocab: int, rows: int, rounds: int) -> tuple[float
     return tuple(statistics.median(column) for column in zip(*times[2:], strict=True))
 
 
+def toy_step_ms(run: params.ImagineParams, policy: policies.Policy, steps: int = 12) -> float:
+    """Wall clock of one step of the toy run without novelty: rollout, reward and update; the first two are left out."""
+    ends: list[float] = []
+    config = replace(run.train_config(0), steps=steps, save_every=0, threads=0)
+    with tempfile.TemporaryDirectory() as folder:
+        train(policy, digits.load().train, Outcome(lambda text, gold, meta: float(gold in text)), config, folder,
+              on_step=lambda row: ends.append(time.perf_counter()))
+    return 1000 * statistics.median(np.diff(ends[1:]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=20)
@@ -62,17 +77,21 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     ms, cpu_ms = median_ms(OFFICIAL, VOCAB, ROWS, options.rounds)
-    toy_ms, toy_cpu_ms = median_ms(TOY, TOY_VOCAB, TOY_ROWS, options.rounds)
+    found = {"sequence_ms": ms, "sequence_cpu_ms": cpu_ms}
     ids, mask, _ = batch(OFFICIAL, VOCAB, ROWS, 0)
-    found = {"sequence_ms": ms, "sequence_cpu_ms": cpu_ms, "toy_ms": toy_ms, "toy_cpu_ms": toy_cpu_ms}
     if not options.skip_tokens:
         tokens = TokenNovelty(Novelty(VOCAB, OFFICIAL))
         found["token_ms"], found["token_cpu_ms"] = timed(lambda: tokens.observe(ids, mask))
         found["times_slower"] = found["token_cpu_ms"] / cpu_ms
-    found = {name: round(value, 1) for name, value in found.items()}
+    run, policy = params.load("imagine", "toy"), policies.load("toy", seed=0)
+    found["toy_ms"], _ = median_ms(run.imagine_config(0), policy.model.config.vocab_size, ROWS, options.rounds)
+    found["toy_step_ms"] = toy_step_ms(run, policy)
+    share = round(found["toy_ms"] / found["toy_step_ms"], 4)
+    kept = bool(cpu_ms < PROMISE_MS and share < PROMISE_SHARE)
     counted = costs(mask[:, OFFICIAL.max_prompt_tokens :].sum(axis=1))
-    print(json.dumps({"rows": ROWS, "threads": options.threads, "promise_ms": PROMISE_MS, "kept": cpu_ms < PROMISE_MS}
-                     | found | vars(counted)))
+    print(json.dumps({"rows": ROWS, "threads": options.threads, "promise_ms": PROMISE_MS, "promise_share": PROMISE_SHARE,
+                      "kept": kept, "toy_share": share} | {name: round(float(value), 1) for name, value in found.items()}
+                     | vars(counted)))
 
 
 if __name__ == "__main__":
