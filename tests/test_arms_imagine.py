@@ -131,6 +131,28 @@ def test_prompts_are_plain_text_that_ends_where_the_answer_begins(monkeypatch):
         assert cut in found and found.endswith("<think>")
 
 
+def test_mathematics_is_asked_without_chat_markup_for_the_mark_that_is_scored(monkeypatch):
+    one = Problem("How many?", "18", "k", {"task": "gsm8k"})
+    monkeypatch.setattr(arms_imagine, "splits", lambda task: Split((one,), (), ()))
+    values = params.check_values(smoke().model_dump() | {"task": "gsm8k", "backbone": "Qwen/Qwen2.5-3B"}, source="x")
+    found = arms_imagine.problems(values, "grpo").train[0].prompt
+    assert found.startswith("How many? ") and "####" in found
+    assert arms_imagine.tool(values)("so #### 18", "18", {}).reward == 1.0
+
+
+def test_countdown_tests_of_two_sets_are_told_apart(monkeypatch):
+    first, second = countdown.generate(2, seed=0)
+    parts_ = {"3to4": Split((first,), (), (second,)), "4": Split((second,), (), (first,))}
+    monkeypatch.setattr(arms_imagine, "splits", lambda task, source: parts_[source])
+    values = params.check_values(smoke().model_dump() | {
+        "task": "countdown_4", "backbone": "Qwen/Qwen2.5-3B", "eval_tasks": ["countdown_4", "countdown_34"]}, source="x")
+    found = arms_imagine.problems(values, "grpo")
+    assert [p.meta["task"] for p in found.test] == ["countdown_4", "countdown_34"] and not found.train, "tested ones go"
+    groups = [[completion(f"<answer>{p.meta['witness']}</answer>")] for p in found.test[:1]] + [[completion("no")]]
+    metrics, _ = arms_imagine.measure(values, found.test, groups, arms_imagine.tool(values))
+    assert (metrics["acc_countdown_4"]["value"], metrics["acc_countdown_34"]["value"]) == (1.0, 0.0)
+
+
 # ---- the critic on held-out problems
 
 def test_held_out_rollouts_are_predicted_and_leave_training_as_it_was(policy, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,11 +13,10 @@ from explorl.metrics import mean, pass_at, proportion
 from explorl.params_imagine import ImagineParams
 from explorl.papers.imagine import IMAGINE, RIGHT, Outcome
 from explorl.papers.method import Method
-from explorl.tasks import Problem, Split, countdown, digits, evaluation, prompts, splits
+from explorl.tasks import Problem, Split, countdown, digits, evaluation, plain, splits
 from explorl.text import countdown as countdown_text
 from explorl.text import marked
 from explorl.text.countdown import Score
-from explorl.train.seams import text_of
 
 Scorer = Callable[[str, str, Mapping], Score]
 
@@ -37,29 +37,25 @@ ABLATION = {"trajectory_aware": {"error_mask": False, "integration": "pre"},
 
 def problems(params: ImagineParams, arm: str) -> Split:
     """The problems as the policy reads them: plain text that ends where the answer begins."""
-    if params.task in PUBLISHED_SETS:
-        found = _countdown(params)
-    else:
-        found = splits(params.task)
+    found = _countdown(params.task) if params.task in PUBLISHED_SETS else splits(params.task)
     if params.eval_tasks:
         found = found.tested_on([problem for task in params.eval_tasks for problem in _test_part(task)])
     if params.backbone == "toy":
         return found
     if params.task in PUBLISHED_SETS:
         return countdown.asked(found, params.template)
-    return prompts.asked_plainly(found, FORMS[params.task])
+    return plain.asked(found, FORMS[params.task])
 
 
-def _countdown(params: ImagineParams) -> Split:
-    return splits("countdown", source=PUBLISHED_SETS[params.task])
+def _countdown(task: str) -> Split:
+    return splits("countdown", source=PUBLISHED_SETS[task])
 
 
 def _test_part(task: str) -> Sequence[Problem]:
     """A task's test problems, with its name in their ``meta``."""
     if task not in PUBLISHED_SETS:
         return evaluation([task])
-    part = splits("countdown", source=PUBLISHED_SETS[task]).test
-    return [Problem(p.prompt, p.gold, p.key, p.meta | {"task": task}) for p in part]
+    return [replace(problem, meta={**problem.meta, "task": task}) for problem in _countdown(task).test]
 
 
 def tool(params: ImagineParams) -> Scorer:
@@ -179,7 +175,7 @@ def _of_task(params: ImagineParams, problems: Sequence[Problem], groups: Sequenc
 
 def _by_task(problems: Sequence[Problem], right: np.ndarray) -> dict[str, dict]:
     """Accuracy per task, where there are several."""
-    tasks = [text_of(str(problem.meta.get("task", ""))) for problem in problems]
+    tasks = [str(problem.meta.get("task", "")) for problem in problems]
     names = list(dict.fromkeys(tasks))
     if len(names) < 2:
         return {}
