@@ -215,7 +215,8 @@ def test_hub_is_read_at_a_pinned_commit(monkeypatch):
     every = {s.hub: s.revision for name in tasks.DATA_SETS for s in tasks.module(name).SOURCES.values()}
     unpinned = {hub for hub, revision in every.items() if len(revision) != 40}
     assert unpinned == {"knoveleng/Minerva-Math", "qingyangzhang/natural_reasoning_simple", "Idavidrein/gpqa",
-                        "Jiayi-Pan/Countdown-Tasks-3to4", "Jiayi-Pan/Countdown-Tasks-4"}
+                        "Jiayi-Pan/Countdown-Tasks-3to4", "Jiayi-Pan/Countdown-Tasks-4",
+                        "open-r1/DAPO-Math-17k-Processed"}
     assert {every[hub] for hub in unpinned} == {"main"}
 
 

@@ -14,9 +14,10 @@ __all__ = ["DATA_SETS", "EVALUATION", "TASKS", "Problem", "Split", "canonical_ke
            "module", "split_by_key", "splits"]
 
 BENCHMARKS = ("math500", "amc23", "aime24", "minerva", "olympiad")
-DATA_SETS = ("gsm8k", "aime", "medmcqa", "numina", "natural", *BENCHMARKS, "mmlu_pro", "gpqa", "countdown")
+DATA_SETS = ("gsm8k", "aime", "medmcqa", "numina", "natural", *BENCHMARKS, "mmlu_pro", "gpqa", "countdown",
+             "dapo_math")
 TASKS = ("digits", *DATA_SETS)
-EVALUATION = tuple(task for task in DATA_SETS if task not in ("numina", "natural", "countdown"))
+EVALUATION = tuple(task for task in DATA_SETS if task not in ("numina", "natural", "countdown", "dapo_math"))
 """Data sets that have a part to test on and one gold answer to compare with."""
 
 
