@@ -63,11 +63,12 @@ def parser() -> argparse.ArgumentParser:
     score = commands.add_parser("score", help='score JSON lines on stdin: {"completion", "gold", "group", "id"}',
                                description="sde2 needs completion and gold. empo needs completion and group: "
                                            "consecutive lines with the same group are one group; gold and prompt "
-                                           "are optional.")
-    score.add_argument("paper", choices=["sde2", "empo"])
+                                           "are optional. imagine needs completion, group, gold (the target) and "
+                                           "numbers, a list; with --set form=hash it needs no numbers.")
+    score.add_argument("paper", choices=["sde2", "empo", "imagine"])
     score.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                        help="a setting, such as delta=0.7 or equality=math; may be repeated")
-    score.add_argument("--batch", type=int, metavar="N", help="sde2: lines scored together (32)")
+    score.add_argument("--batch", type=int, metavar="N", help="lines scored together (sde2 32, imagine 64)")
     score.set_defaults(command=_score)
 
     notebooks = commands.add_parser("notebooks", help="generate the Colab notebooks from the chapters")

@@ -13,7 +13,7 @@ import numpy as np
 from explorl import strict_yaml
 from explorl.errors import ConfigError
 
-PAPERS = ("sde2", "empo")
+PAPERS = ("sde2", "empo", "imagine")
 MAX_LINE_BYTES = 16 * 2**20
 """Longer lines are an error line; no more than this of a line is ever held."""
 
@@ -61,7 +61,8 @@ def scorer(paper: str, values: Mapping[str, object], encode: Callable | None = N
 
     Args:
         paper: one of :data:`PAPERS`.
-        values: settings; see :func:`explorl.score_sde2.scorer` and :func:`explorl.score_empo.scorer`.
+        values: settings; see ``scorer`` of :mod:`explorl.score_sde2`, :mod:`explorl.score_empo` and
+            :mod:`explorl.score_imagine`.
         encode: for sde2: texts → (n, d) vectors, instead of the encoder that ``values`` names.
 
     Raises:
@@ -73,6 +74,10 @@ def scorer(paper: str, values: Mapping[str, object], encode: Callable | None = N
         from explorl import score_empo
 
         return score_empo.scorer(values)
+    if paper == "imagine":
+        from explorl import score_imagine
+
+        return score_imagine.scorer(values)
     from explorl import score_sde2
 
     return score_sde2.scorer(values, encode)
@@ -86,7 +91,7 @@ def run(paper: str, values: Mapping[str, object], source: IO[bytes], target: IO[
         paper: one of :data:`PAPERS`.
         values: settings.
         source, target: as in :func:`score_lines`.
-        batch: lines scored together, ≥ 1; None is 32. EMPO scores group by group and takes none.
+        batch: lines scored together, ≥ 1; None is 32, for IMAGINE 64. EMPO scores group by group and takes none.
 
     Raises:
         ConfigError: a wrong setting, found before a line is read.
@@ -99,6 +104,11 @@ def run(paper: str, values: Mapping[str, object], source: IO[bytes], target: IO[
         if batch is not None:
             raise ConfigError("--batch", batch, "left out: lines with the same group are scored together")
         return score_empo.score_groups(source, target, score_empo.scorer(values))
+    if paper == "imagine":
+        from explorl import score_imagine
+
+        return score_imagine.score_windows(source, target, score_imagine.scorer(values),
+                                           window=batch or score_imagine.WINDOW)
     return score_lines(source, target, scorer(paper, values), batch=batch or 32)
 
 
